@@ -1,0 +1,62 @@
+// protocol/errors.ts: everything a user can put right, as one class and one table.
+// Invariant: every code in the table has an exit status (for the CLI) and an HTTP status (for the server).
+
+/** Exit statuses of the `ags` command itself. A sandboxed command's own status is passed on unchanged. */
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  conflict: 7,
+  limit: 8,
+  unavailable: 9,
+  cancelled: 130,
+} as const;
+
+interface ErrorKind {
+  readonly exit: number;
+  readonly http: number;
+  readonly meaning: string;
+}
+
+export const ERRORS = {
+  'usage.invalid': { exit: EXIT.usage, http: 400, meaning: 'A command, flag or argument is not understood.' },
+  'usage.no-terminal': { exit: EXIT.usage, http: 400, meaning: 'The command needs a terminal, or the flag that answers its question.' },
+  'config.invalid': { exit: EXIT.usage, http: 400, meaning: 'A configuration file has an unknown key or a wrong value.' },
+  'config.untrusted': { exit: EXIT.usage, http: 403, meaning: "The project's ags.yaml asks for rights that you have not approved yet." },
+  'project.unsuitable': { exit: EXIT.usage, http: 400, meaning: 'This directory cannot be used as a project.' },
+  'project.changed': { exit: EXIT.conflict, http: 409, meaning: 'Files changed on both sides since the sandbox started.' },
+  'task.not-found': { exit: EXIT.notFound, http: 404, meaning: 'No task has this name.' },
+  'task.ambiguous': { exit: EXIT.usage, http: 400, meaning: 'Several tasks fit; the name must be given in full.' },
+  'task.busy': { exit: EXIT.conflict, http: 409, meaning: 'Another process is using this task right now.' },
+  'path.not-found': { exit: EXIT.notFound, http: 404, meaning: 'A path named on the command line is not among the changes.' },
+  'path.risky': { exit: EXIT.usage, http: 400, meaning: 'A file that can run code must be named with --risky.' },
+  'command.not-found': { exit: 127, http: 400, meaning: 'The command does not exist inside the sandbox.' },
+  'backend.unavailable': { exit: EXIT.unavailable, http: 503, meaning: 'A protection or program that the sandbox needs is missing here.' },
+  'backend.failed': { exit: EXIT.unavailable, http: 500, meaning: 'The sandbox could not be started.' },
+  'limit.reached': { exit: EXIT.limit, http: 429, meaning: 'The sandbox was ended because it reached a limit.' },
+  'disk.full': { exit: EXIT.unavailable, http: 507, meaning: 'There is not enough free disk space.' },
+  'state.damaged': { exit: EXIT.failed, http: 500, meaning: 'A file in the state directory cannot be read.' },
+  'capture.refused': { exit: EXIT.failed, http: 422, meaning: 'The changes are too large or too strange to be taken out of the sandbox.' },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export class AgsError extends Error {
+  readonly code: ErrorCode;
+  /** The next thing to do, usually a command. */
+  readonly hint: string | undefined;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    more: { hint?: string | undefined; cause?: unknown; details?: Record<string, unknown> } = {},
+  ) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+    this.name = 'AgsError';
+    this.code = code;
+    this.hint = more.hint;
+    this.details = more.details ?? {};
+  }
+}

@@ -1,0 +1,67 @@
+// protocol/spec.ts: all that a backend needs to know to build one sandbox. A plain value: it can be printed, compared
+// and tested without starting anything.
+// Invariant: what is not in the spec does not exist inside.
+
+export type HostPath = string & { readonly __host: true };
+export type SandboxPath = string & { readonly __sandbox: true };
+export const hostPath = (path: string): HostPath => path as HostPath;
+export const sandboxPath = (path: string): SandboxPath => path as SandboxPath;
+
+/** Mounts are made in order; a later one covers an earlier one. */
+export type Mount =
+  | { readonly kind: 'bind'; readonly from: HostPath; readonly to: SandboxPath; readonly writable: boolean; readonly why: string }
+  | { readonly kind: 'symlink'; readonly target: string; readonly to: SandboxPath; readonly why: string }
+  | { readonly kind: 'tmpfs'; readonly to: SandboxPath; readonly bytes: number; readonly mode: string; readonly why: string }
+  | { readonly kind: 'dir'; readonly to: SandboxPath; readonly mode: string; readonly why: string }
+  | { readonly kind: 'proc' | 'dev'; readonly to: SandboxPath; readonly why: string }
+  | { readonly kind: 'file'; readonly content: string; readonly to: SandboxPath; readonly why: string }
+  | { readonly kind: 'workspace'; readonly workspace: WorkspaceMount; readonly to: SandboxPath; readonly why: string };
+
+/** The project's files, copy-on-write. `lower` layers are read-only, first one on top; `upper` takes every write. */
+export type WorkspaceMount =
+  | {
+      readonly kind: 'overlay';
+      readonly lower: HostPath;
+      /** Paths relative to the project that do not exist inside: secrets and sockets. */
+      readonly hidden: readonly string[];
+      readonly upper: HostPath;
+      readonly work: HostPath;
+    }
+  /** The same layers with the upper as the topmost read-only one: what capture looks at. */
+  | { readonly kind: 'frozen-overlay'; readonly lower: HostPath; readonly hidden: readonly string[]; readonly upper: HostPath }
+  | { readonly kind: 'copy'; readonly directory: HostPath; readonly writable: boolean };
+
+export interface Limits {
+  /** Processes and threads. */
+  readonly processes: number;
+  /** All processes together. */
+  readonly memoryBytes: number;
+  readonly openFiles: number;
+  readonly fileBytes: number;
+  /** What the sandbox may write in workspace and home together. */
+  readonly diskBytes: number;
+  readonly tmpBytes: number;
+  /** CPU seconds of any one process; null: no limit. */
+  readonly cpuSeconds: number | null;
+  /** Wall clock of the whole sandbox; null: no limit. */
+  readonly wallSeconds: number | null;
+}
+
+export interface KernelRules {
+  /** Let debuggers work inside (only ever on the sandbox's own processes). */
+  readonly ptrace: boolean;
+  /** Unix sockets inside; no socket of the host is visible either way. */
+  readonly unixSockets: boolean;
+}
+
+export interface SandboxSpec {
+  readonly hostname: string;
+  /** The identity inside, and outside for a caller that is not root. Never 0. */
+  readonly user: { readonly uid: number; readonly gid: number; readonly name: string };
+  readonly mounts: readonly Mount[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly workdir: SandboxPath;
+  readonly network: 'loopback';
+  readonly limits: Limits;
+  readonly kernel: KernelRules;
+}

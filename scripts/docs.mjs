@@ -1,0 +1,138 @@
+// scripts/docs.mjs: writes the documents that are made from code: docs/configuration.md, docs/errors.md and docs/ags.schema.json.
+// Build first (npm run build). With --check nothing is written, and the exit status says whether all are fresh.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+
+/**
+ * Every generated document by its path. Takes the modules, so that a test can hand in the sources and the command the build.
+ * @param {{ keys: typeof import('../src/config/keys.ts'), defaults: typeof import('../src/config/defaults.ts'), errors: typeof import('../src/protocol/errors.ts') }} code
+ * @returns {Record<string, string>}
+ */
+export function renderDocs({ keys, defaults, errors }) {
+  return {
+    'docs/configuration.md': configurationPage(keys.listKeys(), defaults),
+    'docs/errors.md': errorsPage(errors),
+    'docs/ags.schema.json': `${JSON.stringify(keys.publicJsonSchema(), null, 2)}\n`,
+  };
+}
+
+function configurationPage(keys, defaults) {
+  const sections = keys.filter(({ path }) => !path.includes('.'));
+  return `${[
+    MADE('`src/protocol/config.ts` and `src/config/defaults.ts`'),
+    '# Configuration',
+    CONFIGURATION_INTRO,
+    ...sections.map((section) => sectionPart(section, keys)),
+    '## Built-in lists',
+    'Lists append across the layers; these come first.',
+    ...[
+      ['`tools`: directories and files of the home, shown where they exist', defaults.TOOL_DIRS],
+      ['`mounts`: places outside the home, shown where they exist', defaults.PLACES],
+      ['`etc`: names below /etc', defaults.ETC],
+      ['`env.pass`: variables handed on', defaults.ENV_PASS],
+      ['Variables handed on only if every path in them is visible inside', defaults.PATH_ENV],
+      ['`hide`: files of the project that do not exist inside', defaults.HIDE],
+    ].map(([title, list]) => `### ${title}\n\n${list.map((item) => `\`${item}\``).join(' ')}`),
+  ].join('\n\n')}\n`;
+}
+
+function sectionPart(section, keys) {
+  const inner = keys.filter(({ path }) => path.startsWith(`${section.path}.`) || path.startsWith(`${section.path}[].`));
+  const rows = section.kind === 'section' ? inner : [section, ...inner];
+  const text = section.kind === 'section' ? [`## ${section.path}`, section.description] : [`## ${section.path}`];
+  return [...text, keyTable(rows)].join('\n\n');
+}
+
+function keyTable(rows) {
+  return table(
+    ['key', 'value', 'built-in', "in a project's file", 'meaning'],
+    rows.map((key) => [`\`${key.path}\``, key.type, key.builtIn ?? '', TRUST[key.trust], `${key.description}${exampleOf(key)}`]),
+  );
+}
+
+const TRUST = { always: 'asks', above: 'asks if above yours', never: 'free' };
+
+function exampleOf({ example, builtIn }) {
+  return example === undefined || String(example) === builtIn ? '' : ` For example \`${JSON.stringify(example)}\`.`;
+}
+
+function errorsPage({ ERRORS, EXIT }) {
+  const codes = Object.entries(ERRORS).map(([code, { exit, http, meaning }]) => [`\`${code}\``, exit, http, meaning]);
+  return `${[
+    MADE('`src/protocol/errors.ts`'),
+    '# Errors and exit statuses',
+    'What you can put right is reported as one line on standard error, with a hint; with `--json` as `{"error":{"code","message","hint"}}`.',
+    '## Exit statuses',
+    'A sandboxed command keeps its own exit status. These are those of `ags` itself.',
+    table(['status', 'meaning'], Object.entries(EXIT).map(([name, status]) => [status, EXIT_WORDS[name] ?? name])),
+    '## Error codes',
+    table(['code', 'exit status', 'HTTP status', 'meaning'], codes),
+  ].join('\n\n')}\n`;
+}
+
+const EXIT_WORDS = {
+  done: 'Done.',
+  failed: 'Failed, or answered with no.',
+  usage: 'Wrong usage or configuration.',
+  notFound: 'A task, project or path was not found.',
+  conflict: 'A conflict, or something changed in the meantime.',
+  limit: 'A limit was reached.',
+  unavailable: 'The sandbox or something it needs is not available here.',
+  cancelled: 'Cancelled by the user.',
+};
+
+function table(head, rows) {
+  const cell = (value) => String(value).replaceAll('|', '\\|');
+  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n');
+}
+
+const MADE = (source) => `<!-- Made from ${source.replaceAll('`', '')} by "npm run docs". Do not edit. -->`;
+
+const CONFIGURATION_INTRO = `Everything works without configuration. What you write replaces or extends the built-in values, in layers; later ones win:
+
+1. built-in,
+2. your own file, \`$XDG_CONFIG_HOME/ags/config.yaml\` (by default \`~/.config/ags/config.yaml\`), for all projects,
+3. \`ags.yaml\` at the root of the project,
+4. flags of one command.
+
+Single values replace, lists append. \`ags config\` shows what is in force and where each value comes from; \`ags init\` writes an \`ags.yaml\` with every key explained.
+Both files have the same keys. An unknown key or a wrong value is an error with file, line and column; nothing is ever ignored. For completion in an editor, point it to [ags.schema.json](ags.schema.json).
+
+**What a project's own file may do.** A repository that you have just cloned must not grant itself rights. Keys marked "free" only restrict a sandbox, or act inside it alone.
+Those marked "asks" let it see or use more: they take effect only after you have approved that exact file with \`ags trust\`, and again whenever it changes. Your own \`config.yaml\` needs no approval.
+
+**Patterns** (\`hide\`, \`reveal\`, \`review.risky\`): \`*\` is any part of a name, \`?\` one character, \`**\` any number of directories; letters match in either case.
+Without a slash a pattern is a name, at any depth (\`*.pem\`). With a slash inside or in front it is a path from the project's root (\`config/dev.json\`, \`/.env\`). With one at the end it is a directory (\`.ssh/\`).
+In YAML, put a pattern that begins with \`*\` in quotes. To reveal a directory reveals all that is below it; to reveal something inside a hidden directory, write its path.
+
+**Sizes and times**: \`512k\`, \`2g\`, \`1t\` are powers of 1024; \`50%\` is a share of this machine's memory; \`90s\`, \`5m\`, \`1h30m\`, \`1d\`.
+
+**What no configuration can show**: your home as a whole, \`/proc\`, \`/sys\`, \`/dev\`, \`/run\`, and the files that ags itself relies on.`;
+
+async function main() {
+  const [keys, defaults, errors] = await Promise.all(['config/keys.js', 'config/defaults.js', 'protocol/errors.js'].map((path) => import(join(root, 'dist', path))));
+  const check = process.argv.includes('--check');
+  const stale = Object.entries(renderDocs({ keys, defaults, errors })).filter(([path, content]) => read(path) !== content);
+  for (const [path, content] of stale) {
+    if (check) console.error(`${path} is not fresh. Write it again: npm run docs`);
+    else {
+      mkdirSync(dirname(join(root, path)), { recursive: true });
+      writeFileSync(join(root, path), content);
+      console.error(`wrote ${path}`);
+    }
+  }
+  if (check && stale.length > 0) process.exitCode = 1;
+}
+
+function read(path) {
+  try {
+    return readFileSync(join(root, path), 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main();

@@ -1,0 +1,104 @@
+// cli/main.ts: the one entry. Finds the verb, loads it alone, runs it, and turns whatever goes wrong into a sentence.
+import { userInfo, totalmem, release } from 'node:os';
+import { join } from 'node:path';
+import { AgsError, ERRORS, EXIT } from '../protocol/errors.ts';
+import type { World } from '../tasks/world.ts';
+import { parseVerb } from './parse.ts';
+import type { Context, Verb } from './verb.ts';
+import { VERBS, type VerbName } from './verbs.ts';
+
+export async function main(argv: readonly string[]): Promise<number> {
+  const ctx = makeContext();
+  const json = argv.includes('--json');
+  try {
+    return await dispatch(argv, ctx);
+  } catch (error) {
+    return report(error, ctx, json);
+  }
+}
+
+async function dispatch(argv: readonly string[], ctx: Context): Promise<number> {
+  const [first, ...rest] = argv;
+  if (first === undefined || first === 'help' || first === '--help' || first === '-h') {
+    const { showHelp } = await import('./help.ts');
+    return showHelp(first === 'help' ? rest : [], ctx);
+  }
+  if (first === '--version' || first === '-V' || first === 'version') {
+    ctx.stdout.write(`${(await import('./version.ts')).readVersion()}\n`);
+    return EXIT.done;
+  }
+  if (!Object.hasOwn(VERBS, first)) {
+    const { unknownVerb } = await import('./help.ts');
+    throw unknownVerb(first);
+  }
+  const verb: Verb = (await VERBS[first as VerbName].load()).default;
+  const parsed = parseVerb(first, verb, rest);
+  if (parsed === 'help') {
+    const { showHelp } = await import('./help.ts');
+    return showHelp([first], ctx);
+  }
+  return verb.run(parsed, ctx);
+}
+
+export function report(error: unknown, ctx: Pick<Context, 'stderr'>, json: boolean): number {
+  if (!(error instanceof AgsError)) {
+    const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    ctx.stderr.write(json ? `${JSON.stringify({ error: { code: 'internal', message: detail } })}\n` : `ags: this is a bug in ags.\n${detail}\n`);
+    return EXIT.failed;
+  }
+  if (json) ctx.stderr.write(`${JSON.stringify({ error: { code: error.code, message: error.message, ...(error.hint === undefined ? {} : { hint: error.hint }), ...error.details } })}\n`);
+  else ctx.stderr.write(`ags: ${error.message}\n${error.hint === undefined ? '' : `     ${error.hint.replaceAll('\n', '\n     ')}\n`}`);
+  return ERRORS[error.code].exit;
+}
+
+/** The only place that reads process.env. */
+function makeContext(): Context {
+  const { env } = process;
+  const world = makeWorld(env);
+  return {
+    ...world,
+    world,
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    colour: env['NO_COLOR'] === undefined && (process.stdout.isTTY || env['FORCE_COLOR'] !== undefined),
+    async ask(question) {
+      const { askOnTerminal } = await import('./ask.ts');
+      return askOnTerminal(question);
+    },
+  };
+}
+
+function makeWorld(env: NodeJS.ProcessEnv): World {
+  const uid = process.getuid?.() ?? 0;
+  const account = readAccount();
+  const home = env['HOME'] ?? account.home;
+  return {
+    cwd: process.cwd(),
+    home,
+    env,
+    uid,
+    gid: process.getgid?.() ?? 0,
+    userName: account.name,
+    shell: env['SHELL'] ?? account.shell,
+    stateDir: join(env['XDG_STATE_HOME'] ?? join(home, '.local/state'), 'ags'),
+    cacheDir: join(env['XDG_CACHE_HOME'] ?? join(home, '.cache'), 'ags'),
+    configFile: join(env['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'ags/config.yaml'),
+    memoryBytes: totalmem(),
+    kernel: release(),
+    platform: process.platform,
+    nodeArch: process.arch,
+    pid: process.pid,
+    now: () => new Date(),
+  };
+}
+
+function readAccount(): { name: string; home: string; shell: string } {
+  try {
+    const info = userInfo();
+    return { name: info.username, home: info.homedir, shell: info.shell ?? '/bin/sh' };
+  } catch {
+    // A uid without an account, as in many containers.
+    return { name: 'user', home: '/', shell: '/bin/sh' };
+  }
+}

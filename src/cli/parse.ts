@@ -1,0 +1,30 @@
+// cli/parse.ts: arguments of one verb, strictly. Node's own parser: the hot path must not load a library.
+import { parseArgs } from 'node:util';
+import { AgsError } from '../protocol/errors.ts';
+import type { Arguments, Verb } from './verb.ts';
+
+export function parseVerb(name: string, verb: Verb, argv: readonly string[]): Arguments | 'help' {
+  const { own, command } = split(verb, argv);
+  if (own.includes('--help') || own.includes('-h')) return 'help';
+  const options = Object.fromEntries(Object.entries(verb.options).map(([key, o]) => [key, { type: o.type, ...(o.short === undefined ? {} : { short: o.short }), ...(o.multiple === true ? { multiple: true } : {}) }]));
+  try {
+    const { values, positionals } = parseArgs({ args: [...own], options, allowPositionals: true, strict: true });
+    return { values: values as Arguments['values'], positionals: [...positionals, ...command] };
+  } catch (error) {
+    const message = error instanceof Error ? error.message.split('. To specify')[0] : String(error);
+    throw new AgsError('usage.invalid', `${message}`, { hint: `See: ags ${name} --help`, cause: error });
+  }
+}
+
+/** Everything after the first word that is not an option of ours belongs to the sandboxed command, untouched. */
+function split(verb: Verb, argv: readonly string[]): { own: readonly string[]; command: readonly string[] } {
+  if (verb.passthrough !== true) return { own: argv, command: [] };
+  for (let i = 0; i < argv.length; i++) {
+    const word = argv[i] ?? '';
+    if (word === '--') return { own: argv.slice(0, i), command: argv.slice(i + 1) };
+    if (!word.startsWith('-')) return { own: argv.slice(0, i), command: argv.slice(i) };
+    const found = Object.entries(verb.options).find(([key, o]) => word === `--${key}` || word === `-${o.short}`);
+    if (found?.[1].type === 'string') i++;
+  }
+  return { own: argv, command: [] };
+}

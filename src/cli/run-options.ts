@@ -1,0 +1,65 @@
+// cli/run-options.ts: what `exec`, `shell` and `plan` have in common.
+import { AgsError } from '../protocol/errors.ts';
+import type { ConfigFlags } from '../config/effective.ts';
+import { runCommand } from '../tasks/run.ts';
+import type { Arguments, Context, Option } from './verb.ts';
+
+export const RUN_OPTIONS = {
+  project: { type: 'string', value: 'directory', about: 'work here instead of the current directory' },
+  name: { type: 'string', value: 'name', about: 'call the task this' },
+  reveal: { type: 'string', multiple: true, value: 'path', about: 'show a file that is hidden by default, such as .env' },
+  mount: { type: 'string', multiple: true, value: 'path', about: 'show a directory or file of this machine, read-only' },
+  env: { type: 'string', multiple: true, short: 'e', value: 'NAME[=value]', about: 'pass a variable on, or set it' },
+  limit: { type: 'string', multiple: true, value: 'name=value', about: 'memory=4g, processes=512, disk=5g, time=30m, cpu=10m, fileSize=1g, openFiles=4096, tmp=2g' },
+  workspace: { type: 'string', value: 'auto|overlay|copy', about: 'how the repository is made copy-on-write' },
+  review: { type: 'string', value: 'ask|later', about: 'ask about the changes at the end (the default on a terminal), or leave them for "ags review"' },
+} as const satisfies Record<string, Option>;
+
+export function runFlags(args: Arguments): ConfigFlags {
+  const list = (name: string): string[] => (args.values[name] as string[] | undefined) ?? [];
+  const env = list('env').map((item) => ({ name: item.split('=')[0] ?? '', at: item.indexOf('='), item }));
+  return {
+    ...(args.values['workspace'] === undefined ? {} : { workspace: String(args.values['workspace']) }),
+    mounts: list('mount'),
+    reveal: list('reveal'),
+    envPass: env.filter((e) => e.at < 0).map((e) => e.name),
+    envSet: Object.fromEntries(env.filter((e) => e.at >= 0).map((e) => [e.name, e.item.slice(e.at + 1)])),
+    limits: Object.fromEntries(list('limit').map(splitLimit)),
+  };
+}
+
+function splitLimit(item: string): [string, string] {
+  const at = item.indexOf('=');
+  if (at < 1) throw new AgsError('usage.invalid', `--limit needs a name and a value, not "${item}".`, { hint: 'For example: --limit memory=4g --limit time=30m' });
+  return [item.slice(0, at), item.slice(at + 1)];
+}
+
+export async function runInSandbox(kind: 'exec' | 'shell', command: readonly string[], flags: ConfigFlags, args: Arguments, ctx: Context): Promise<number> {
+  const review = args.values['review'] ?? 'ask';
+  if (review !== 'ask' && review !== 'later') throw new AgsError('usage.invalid', `--review is ask or later, not "${String(review)}".`);
+  const say = (text: string): void => void ctx.stderr.write(`ags: ${text}\n`);
+  const anyTerminal = ctx.stdin.isTTY || ctx.stdout.isTTY || ctx.stderr.isTTY;
+  const result = await runCommand(inProject(args, ctx), {
+    kind,
+    command,
+    flags,
+    name: args.values['name'] as string | undefined,
+    notice: say,
+    async openStdio() {
+      if (!anyTerminal) return { stdio: { stdin: 0, stdout: 1, stderr: 2, terminal: null }, close: async () => undefined };
+      const { openTerminal } = await import('../tasks/terminal.ts');
+      return openTerminal(ctx);
+    },
+  });
+  if (result.ended !== null) say(result.ended);
+  if (result.changed) {
+    const { afterRun } = await import('./after-run.ts');
+    await afterRun(result.taskId, review, ctx);
+  }
+  return result.exitCode;
+}
+
+export function inProject(args: Arguments, ctx: Context): Context['world'] {
+  const project = args.values['project'];
+  return typeof project === 'string' ? { ...ctx.world, cwd: project } : ctx.world;
+}

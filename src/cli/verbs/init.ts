@@ -1,0 +1,48 @@
+// cli/verbs/init.ts: write an ags.yaml in which every key is explained and commented out.
+import { closeSync, fsyncSync, lstatSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgsError, EXIT } from '../../protocol/errors.ts';
+import { findProject } from '../../tasks/project.ts';
+import type { Verb } from '../verb.ts';
+
+const verb: Verb = {
+  summary: 'Write a commented ags.yaml for this project.',
+  usage: 'init [--force] [--print]',
+  about: 'Every key is in the file, with its meaning, and commented out: as written, it changes nothing.',
+  examples: ['ags init', 'ags init --print', 'ags init --force'],
+  options: {
+    force: { type: 'boolean', about: 'Replace an ags.yaml that is already there' },
+    print: { type: 'boolean', about: 'Write to standard output instead of a file' },
+  },
+  async run({ values, positionals }, ctx) {
+    if (positionals.length > 0) throw new AgsError('usage.invalid', 'ags init takes no arguments.', { hint: 'Go into the project first, then: ags init' });
+    const { configTemplate } = await import('../../config/template.ts');
+    if (values['print'] === true) {
+      ctx.stdout.write(configTemplate());
+      return EXIT.done;
+    }
+    const { root } = await findProject({ cwd: ctx.cwd, home: ctx.home, stateDir: ctx.stateDir, configHome: ctx.env['XDG_CONFIG_HOME'] });
+    writeWhole(join(root, 'ags.yaml'), configTemplate(), values['force'] === true);
+    ctx.stderr.write('Wrote ags.yaml. Nothing in it is in force until you take away a #.\n');
+    return EXIT.done;
+  },
+};
+
+export default verb;
+
+/** All of it or nothing, also when interrupted. A link of that name is replaced, never followed. */
+function writeWhole(path: string, content: string, replace: boolean): void {
+  if (!replace && lstatSync(path, { throwIfNoEntry: false })) {
+    throw new AgsError('usage.invalid', 'ags.yaml is already there.', { hint: 'To replace it: ags init --force' });
+  }
+  const draft = `${path}.${process.hrtime.bigint().toString(36)}.new`;
+  const fd = openSync(draft, 'wx', 0o644);
+  try {
+    writeFileSync(fd, content);
+    fsyncSync(fd);
+    renameSync(draft, path);
+  } finally {
+    closeSync(fd);
+    rmSync(draft, { force: true });
+  }
+}

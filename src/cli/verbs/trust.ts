@@ -1,0 +1,63 @@
+// cli/verbs/trust.ts: approve what a project's own ags.yaml asks for, after seeing it.
+// Invariant: what is approved is what was shown: the file is read once, and the approval is for the hash of those bytes.
+import { readProject } from '../../config/load.ts';
+import { approvalOf, approve, isTrusted, revoke, sha256 } from '../../config/trust.ts';
+import { visible } from '../../lib/sanitize.ts';
+import { AgsError, EXIT } from '../../protocol/errors.ts';
+import type { Context, Verb } from '../verb.ts';
+import { configInput } from './config.ts';
+
+const verb: Verb = {
+  summary: "Approve what this project's ags.yaml asks for.",
+  usage: 'trust [--yes | --revoke] [--json]',
+  about:
+    'A project may always restrict its sandboxes further. What lets them see or use more takes effect only after you have approved it, for exactly this content of the file.',
+  examples: ['ags trust', 'ags trust --yes', 'ags trust --revoke'],
+  options: {
+    yes: { type: 'boolean', short: 'y', about: 'Approve without asking' },
+    revoke: { type: 'boolean', about: 'Take the approval back' },
+    json: { type: 'boolean', about: 'Print JSON; approves nothing without --yes' },
+  },
+  async run({ values, positionals }, ctx) {
+    if (positionals.length > 0) throw new AgsError('usage.invalid', 'ags trust takes no arguments.', { hint: 'Go into the project first, then: ags trust' });
+    if (values['yes'] === true && values['revoke'] === true) throw new AgsError('usage.invalid', '--yes and --revoke exclude each other.');
+    const input = await configInput(ctx);
+    if (values['revoke'] === true) return takeBack(input, values['json'] === true, ctx);
+
+    const { asks, bytes, hasProjectFile } = await readProject(input);
+    const request = { stateDir: input.stateDir, projectDir: input.projectDir, bytes, asks };
+    const json = values['json'] === true;
+    const before = isTrusted(request);
+    if (!json) ctx.stderr.write(before ? settled(hasProjectFile, asks) : `${visible(input.projectDir)}/ags.yaml asks for:\n${lines(asks)}`);
+    const approved = before || values['yes'] === true || (!json && (await saysYes(ctx)));
+    if (approved && !before) approve({ ...request, now: ctx.now() });
+    if (json) ctx.stdout.write(`${JSON.stringify({ project: input.projectDir, sha256: hasProjectFile ? sha256(bytes) : null, asks, approved }, null, 2)}\n`);
+    else if (!before) ctx.stderr.write(approved ? 'Approved. If the file changes, you are asked again.\n' : 'Not approved.\n');
+    return approved ? EXIT.done : EXIT.failed;
+  },
+};
+
+export default verb;
+
+function settled(hasProjectFile: boolean, asks: readonly string[]): string {
+  if (!hasProjectFile) return 'This project has no ags.yaml: there is nothing to approve.\n';
+  if (asks.length === 0) return 'The ags.yaml of this project asks for nothing: there is nothing to approve.\n';
+  return `Already approved:\n${lines(asks)}`;
+}
+
+function lines(asks: readonly string[]): string {
+  return asks.map((ask) => `  ${visible(ask)}\n`).join('');
+}
+
+async function saysYes(ctx: Context): Promise<boolean> {
+  if (!ctx.stdin.isTTY) throw new AgsError('usage.no-terminal', 'There is no terminal to ask you on.', { hint: 'To approve without being asked: ags trust --yes' });
+  const answer = await ctx.ask('Approve this for this project? [y/N] ');
+  return /^y(es)?$/i.test(answer.trim());
+}
+
+function takeBack(input: { stateDir: string; projectDir: string }, json: boolean, ctx: Context): number {
+  const had = approvalOf(input.stateDir, input.projectDir) !== undefined && revoke(input);
+  if (json) ctx.stdout.write(`${JSON.stringify({ project: input.projectDir, revoked: had }, null, 2)}\n`);
+  else ctx.stderr.write(had ? 'The approval is taken back.\n' : 'There was no approval to take back.\n');
+  return EXIT.done;
+}

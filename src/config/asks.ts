@@ -1,0 +1,44 @@
+// config/asks.ts: what a project's own file asks for beyond what the user allows: one line per right, for a person to read.
+// Invariant: nothing in a project's file lets a sandbox see or use more without a line here. What only narrows asks for nothing.
+// A line holds the asked-for value and, for limits, what it exceeds: when either changes, an earlier approval no longer covers it.
+import { visible } from '../lib/sanitize.ts';
+import { LIMITS } from './defaults.ts';
+import type { EffectiveConfig } from './effective.ts';
+import { originOf, type Layer } from './layer.ts';
+import { isAbove, LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
+
+/** `base` is the configuration without the project's file, `asked` the one with it. */
+export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveConfig): string[] {
+  const asks: string[] = [];
+  const ask = (key: string, line: string): void => void asks.push(`${originOf(project, key)}: ${visible(line)}`);
+  const added = (key: string, before: readonly string[], after: readonly string[], line: (value: string) => string): void => {
+    for (const [i, value] of after.entries()) {
+      if (!before.includes(value)) asks.push(`${asked.origins[`${key}[${i}]`]}: ${visible(line(value))}`);
+    }
+  };
+
+  added('tools', base.toolDirs, asked.toolDirs, (dir) => `tools.add: see ~/${dir} of your home`);
+  added('mounts', paths(base), paths(asked), (path) => `mounts: see ${path} of this machine`);
+  added('etc', base.etc, asked.etc, (name) => `etc: see /etc/${name}`);
+  added('env.pass', base.envPass, asked.envPass, (name) => `env.pass: read ${name} of your environment`);
+  added('reveal', base.reveal, asked.reveal, (pattern) => `reveal: see hidden files of the project: ${pattern}`);
+  if (asked.user !== base.user) ask('user', `user: run as uid ${asked.user} when you are root`);
+  if (asked.kernel.ptrace && !base.kernel.ptrace) ask('kernel.ptrace', 'kernel.ptrace: debug processes of the sandbox');
+  if (asked.kernel.unixSockets && !base.kernel.unixSockets) ask('kernel.unixSockets', 'kernel.unixSockets: use Unix sockets inside');
+  for (const name of LIMIT_NAMES) {
+    const { field, format } = LIMIT_KINDS[name];
+    if (!isAbove(asked.limits[field], base.limits[field])) continue;
+    const yours = base.origins[`limits.${name}`] === 'built-in' ? LIMITS[name] : format(base.limits[field]);
+    ask(`limits.${name}`, `limits.${name}: use ${project.values.limits?.[name]}, above your ${yours}`);
+  }
+  return asks.toSorted((a, b) => lineOf(a) - lineOf(b));
+}
+
+function lineOf(ask: string): number {
+  return Number(/:(\d+): /.exec(ask)?.[1] ?? 0);
+}
+
+function paths(config: EffectiveConfig): string[] {
+  // A built-in place is shown only where it exists; to ask for it by name is no more than that.
+  return config.mounts.map(({ path }) => path);
+}

@@ -1,0 +1,67 @@
+// config/effective.ts: the configuration after all layers are merged: what the rest of ags works with.
+// Invariant: every value is checked and complete, and `origins` says where each one came from.
+import type { KernelRules, Limits } from '../protocol/spec.ts';
+
+export type WorkspaceChoice = 'auto' | 'overlay' | 'copy';
+
+export interface ExtraMount {
+  /** Absolute. */
+  readonly path: string;
+  /** A built-in place: shown where it exists. Any other that does not exist is an error. */
+  readonly optional: boolean;
+}
+
+export interface EffectiveConfig {
+  /** The uid inside when the caller is root. Never 0. */
+  readonly user: number;
+  readonly workspace: WorkspaceChoice;
+  /** Whether `toolDirs` starts from the built-in list. */
+  readonly toolDefaults: boolean;
+  /** Relative to the home; directories or single files; shown read-only where they exist. */
+  readonly toolDirs: readonly string[];
+  readonly mounts: readonly ExtraMount[];
+  /** Names below /etc; a part of one may have `*` in it (see `listEtc`). */
+  readonly etc: readonly string[];
+  /** Names, or prefixes that end in `_*`. */
+  readonly envPass: readonly string[];
+  /** Names whose value says where a tool is: passed only if every path in it is visible inside. */
+  readonly pathEnv: readonly string[];
+  readonly envSet: Readonly<Record<string, string>>;
+  /** For `compileHidden(hide, reveal)`. */
+  readonly hide: readonly string[];
+  readonly reveal: readonly string[];
+  readonly limits: Limits;
+  readonly kernel: KernelRules;
+  /** Patterns of further paths that the review treats as running on this machine. */
+  readonly risky: readonly string[];
+  /**
+   * Where each value came from: "built-in", "/home/me/.config/ags/config.yaml:12", "ags.yaml:7" or "--limit memory".
+   * The keys are those of the file (`limits.memory`, `env.set.CI`), an item of a list by its place in the
+   * effective list (`hide[3]`, `tools[0]`).
+   */
+  readonly origins: Readonly<Record<string, string>>;
+  /** The files that were read, in the order of the layers. */
+  readonly files: readonly string[];
+}
+
+/** What flags of one command may set, as the user typed it. */
+export interface ConfigFlags {
+  readonly workspace?: string;
+  readonly mounts?: readonly string[];
+  readonly reveal?: readonly string[];
+  readonly envPass?: readonly string[];
+  readonly envSet?: Readonly<Record<string, string>>;
+  /** By the names of `limits` in the file: { memory: '4g', time: '2h' }. */
+  readonly limits?: Readonly<Record<string, string>>;
+}
+
+export interface ConfigInput {
+  readonly home: string;
+  readonly userConfigFile: string;
+  readonly projectDir: string;
+  readonly stateDir: string;
+  readonly cacheDir: string;
+  readonly flags: ConfigFlags;
+  /** What a share such as "50%" is a share of. */
+  readonly memoryTotalBytes: number;
+}

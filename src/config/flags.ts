@@ -1,0 +1,51 @@
+// config/flags.ts: the flags of one command, checked as the last layer.
+import type { ConfigFile } from '../protocol/config.ts';
+import { ENV_NAME, ENV_PASS, PATTERN, PLACE, WORDS, WORKSPACES } from '../protocol/config-words.ts';
+import type { ConfigFlags, WorkspaceChoice } from './effective.ts';
+import { quote, wrongValue, type Layer } from './layer.ts';
+import { isLimitName, LIMIT_NAMES } from './limits.ts';
+import { suggest } from './suggest.ts';
+
+export function flagLayer(flags: ConfigFlags): Layer {
+  const at: Record<string, string> = {};
+  const refuse = (flag: string, found: string, words: string): never => {
+    throw wrongValue({ kind: 'flags', values: {}, at: { flag } }, 'flag', `expected ${words}, found ${quote(found)}`);
+  };
+  const each = (key: string, flag: string, items: readonly string[] | undefined, form: RegExp, words: string): string[] | undefined =>
+    items?.map((item, i) => {
+      at[`${key}[${i}]`] = flag;
+      return form.test(item) ? item : refuse(flag, item, words);
+    });
+
+  for (const name of Object.keys(flags.limits ?? {})) {
+    at[`limits.${name}`] = `--limit ${name}`;
+    if (isLimitName(name)) continue;
+    const near = suggest(name, LIMIT_NAMES);
+    refuse('--limit', name, near ? `one of ${LIMIT_NAMES.join(', ')} (did you mean "${near}"?)` : `one of ${LIMIT_NAMES.join(', ')}`);
+  }
+  for (const name of Object.keys(flags.envSet ?? {})) {
+    at[`env.set.${name}`] = '--env';
+    if (!ENV_NAME.test(name)) refuse('--env', name, WORDS.envName);
+  }
+  if (flags.workspace !== undefined) at['workspace'] = '--workspace';
+
+  const workspace = WORKSPACES.find((choice): choice is WorkspaceChoice => choice === flags.workspace);
+  if (flags.workspace !== undefined && workspace === undefined) refuse('--workspace', flags.workspace, WORDS.workspace);
+  const mounts = each('mounts', '--mount', flags.mounts, PLACE, WORDS.place)?.map((path) => ({ path }));
+  const reveal = each('reveal', '--reveal', flags.reveal, PATTERN, WORDS.pattern);
+  const pass = each('env.pass', '--env', flags.envPass, ENV_PASS, WORDS.envPass);
+  // The units are checked where all layers are; `limits` of the schema are looser than its type says.
+  const limits = flags.limits as ConfigFile['limits'];
+  const env = { ...(pass && { pass }), ...(flags.envSet && { set: { ...flags.envSet } }) };
+  return {
+    kind: 'flags',
+    at,
+    values: {
+      ...(workspace && { workspace }),
+      ...(mounts && { mounts }),
+      ...(reveal && { reveal }),
+      ...(limits && { limits }),
+      env,
+    },
+  };
+}

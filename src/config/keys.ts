@@ -1,0 +1,97 @@
+// config/keys.ts: every key of the configuration with its meaning, read from the schema. For error messages, docs and `ags init`.
+import { z } from 'zod';
+import { ConfigFile } from '../protocol/config.ts';
+import { KERNEL, LIMITS, USER, WORKSPACE } from './defaults.ts';
+
+export interface KeyDoc {
+  /** "limits.memory"; below a list "mounts[].path". */
+  readonly path: string;
+  readonly kind: 'section' | 'list' | 'names' | 'value';
+  /** What may be written, in words. */
+  readonly type: string;
+  readonly description: string;
+  /** An example in the form of the value. */
+  readonly example: unknown;
+  /** What holds when the key is absent, for keys with one single value. */
+  readonly builtIn: string | undefined;
+  /** In a project's own file it waits for `ags trust`: always, when it is more than the user's own, or never. */
+  readonly trust: 'always' | 'above' | 'never';
+}
+
+interface Schema {
+  readonly type?: string;
+  readonly enum?: readonly string[];
+  readonly anyOf?: readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly description?: string;
+  readonly examples?: readonly unknown[];
+  readonly needsTrust?: boolean | string;
+}
+
+/** For editors: without our own marks, and with the built-in values. */
+export function publicJsonSchema(): Record<string, unknown> {
+  const plain = JSON.parse(JSON.stringify(schema(), (key, value: unknown) => (key === 'needsTrust' ? undefined : value))) as Schema;
+  for (const { path, builtIn } of listKeys()) {
+    const key = path.split('.').reduce<Schema | undefined>((at, name) => at?.properties?.[name], plain);
+    if (key && builtIn !== undefined) Object.assign(key, { default: typedDefault(key, builtIn) });
+  }
+  return plain as Record<string, unknown>;
+}
+
+function typedDefault(key: Schema, text: string): unknown {
+  if (key.type === 'boolean') return text === 'true';
+  return key.type === 'integer' ? Number(text) : text;
+}
+
+function schema(): Schema {
+  return z.toJSONSchema(ConfigFile, { io: 'input' }) as Schema;
+}
+
+/** In the order of the schema, each section before its keys. */
+export function listKeys(): KeyDoc[] {
+  return below(schema(), '', 'never');
+}
+
+function below(schema: Schema, prefix: string, inherited: KeyDoc['trust']): KeyDoc[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, key]) => {
+    const path = prefix + name;
+    const trust = key.needsTrust === true ? 'always' : key.needsTrust === undefined ? inherited : 'above';
+    const doc: KeyDoc = {
+      path,
+      kind: kindOf(key),
+      type: typeOf(key),
+      description: key.description ?? '',
+      example: key.examples?.[0],
+      builtIn: BUILT_IN[path],
+      trust,
+    };
+    return [doc, ...below(key, `${path}.`, trust), ...below(key.items ?? {}, `${path}[].`, trust)];
+  });
+}
+
+function kindOf(schema: Schema): KeyDoc['kind'] {
+  if (schema.type === 'array') return 'list';
+  if (schema.type !== 'object') return 'value';
+  return schema.properties ? 'section' : 'names';
+}
+
+function typeOf(schema: Schema): string {
+  if (schema.enum) return schema.enum.join(', ');
+  if (schema.anyOf) return 'size';
+  if (schema.type === 'integer') return `${schema.minimum} to ${schema.maximum}`;
+  if (schema.type === 'boolean') return 'true, false';
+  if (schema.type === 'array') return 'list';
+  return schema.type === 'object' ? (schema.properties ? 'keys' : 'names with values') : 'text';
+}
+
+const BUILT_IN: Readonly<Record<string, string>> = {
+  user: String(USER),
+  workspace: WORKSPACE,
+  'tools.defaults': 'true',
+  'kernel.ptrace': String(KERNEL.ptrace),
+  'kernel.unixSockets': String(KERNEL.unixSockets),
+  ...Object.fromEntries(Object.entries(LIMITS).map(([name, value]) => [`limits.${name}`, value])),
+};

@@ -1,0 +1,46 @@
+// config/load.ts: the effective configuration for one command.
+// Layers, later ones win: built-in, the user's config.yaml, the project's ags.yaml, flags.
+// Invariants: a project's own file gets no right that the user has not approved; and this file imports, even indirectly, neither zod
+// nor yaml: they take longer to load than a sandbox to start, and are needed only for files that were never seen before.
+import type { ConfigInput, EffectiveConfig } from './effective.ts';
+import { flagLayer } from './flags.ts';
+import type { Layer } from './layer.ts';
+import { mergeLayers } from './merge.ts';
+import { readLayerFiles } from './read.ts';
+
+export async function loadConfig(input: ConfigInput): Promise<EffectiveConfig> {
+  const flags = flagLayer(input.flags);
+  const { layers, files, asks, bytes } = await readProject(input);
+  if (asks.length > 0) {
+    const { requireTrust } = await import('./trust.ts');
+    requireTrust({ stateDir: input.stateDir, projectDir: input.projectDir, bytes, asks });
+  }
+  return mergeLayers([...layers, flags], input, files);
+}
+
+export interface ProjectLayers {
+  readonly layers: readonly Layer[];
+  readonly files: readonly string[];
+  /** What the project's file asks for beyond the user's own configuration; empty when it needs no approval. */
+  readonly asks: readonly string[];
+  /** The project's file as it was read: an approval is for exactly these bytes. */
+  readonly bytes: Uint8Array;
+  readonly hasProjectFile: boolean;
+}
+
+export async function readProject(input: ConfigInput): Promise<ProjectLayers> {
+  const read = readLayerFiles(input);
+  const file = read.find(({ kind }) => kind === 'project');
+  const files = read.map(({ path }) => path);
+  const bytes = file?.bytes ?? new Uint8Array();
+  if (read.length === 0) return { layers: [], files, asks: [], bytes, hasProjectFile: false };
+
+  const { readLayers } = await import('./cache.ts');
+  const layers = await readLayers(read, input);
+  const project = layers.find(({ kind }) => kind === 'project');
+  if (!project) return { layers, files, asks: [], bytes, hasProjectFile: false };
+
+  const { asksOf } = await import('./asks.ts');
+  const base = mergeLayers(layers.filter((layer) => layer !== project), input);
+  return { layers, files, asks: asksOf(project, base, mergeLayers(layers, input)), bytes, hasProjectFile: true };
+}

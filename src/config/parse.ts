@@ -1,0 +1,181 @@
+// config/parse.ts: the text of one configuration file, checked against the schema, with the place of every value.
+// Loaded only for a file that was never seen before (see cache.ts): yaml and zod take their time.
+// Invariant: every problem is reported with file:line:column and the key it is about; what is reported makes the whole file invalid.
+import { isUtf8 } from 'node:buffer';
+import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Node, type Pair, type YAMLMap } from 'yaml';
+import type { z } from 'zod';
+import { ConfigFile } from '../protocol/config.ts';
+import { AgsError } from '../protocol/errors.ts';
+import { invisibleIn, visible } from '../lib/sanitize.ts';
+import { listKeys, type KeyDoc } from './keys.ts';
+import { KEYS_HINT, quote, type Layer } from './layer.ts';
+import type { LayerFile } from './read.ts';
+import { suggest } from './suggest.ts';
+import { outsideSubset } from './yaml-subset.ts';
+
+export function parseLayer(file: LayerFile): Layer {
+  const text = decode(file);
+  const report = createReport(file.label, text);
+  const control = UNREADABLE.exec(text);
+  if (control) report.fail(control.index, `${visible(control[0])} is a control character, which has no place in this file`);
+  const strange = outsideSubset(text);
+  if (strange) report.fail(strange.offset, strange.message);
+  // Our own check for repeated keys takes linear time.
+  const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, stringKeys: true });
+  const broken = document.errors[0] ?? document.warnings[0];
+  if (broken?.code === 'MULTIPLE_DOCS') report.fail(broken.pos[0], 'a second document begins here; only one can be read');
+  if (broken) report.fail(broken.pos[0], `not valid YAML: ${visible(broken.message)}`);
+
+  const found = readNode(document.contents, '', report, listKeys());
+  report.stopIfAny();
+  const result = ConfigFile.safeParse(found.value ?? {});
+  if (!result.success) {
+    for (const issue of result.error.issues) describe(issue, found, report);
+    report.stopIfAny();
+    throw result.error;
+  }
+  const at = [...found.offsets].map(([key, offset]) => [key, report.placeOf(offset)]);
+  return { kind: file.kind, values: result.data, at: Object.fromEntries(at) as Record<string, string> };
+}
+
+interface Found {
+  /** Plain data; keys of maps are their own properties. */
+  readonly value: unknown;
+  /** By key path: where the value stands. */
+  readonly offsets: ReadonlyMap<string, number>;
+  /** By key path: where the name of the key stands. */
+  readonly names: ReadonlyMap<string, number>;
+  readonly keys: readonly KeyDoc[];
+}
+
+type Report = ReturnType<typeof createReport>;
+
+function createReport(label: string, text: string) {
+  const problems: { offset: number; message: string }[] = [];
+  const lines = new LineCounter();
+  for (let start = 0; start >= 0; start = text.indexOf('\n', start) + 1 || -1) lines.addNewLine(start);
+
+  const placeOf = (offset: number): string => {
+    const { line, col } = lines.linePos(offset);
+    return `${label}:${line}:${col}`;
+  };
+  const add = (offset: number, message: string): void => void problems.push({ offset, message });
+  const stopIfAny = (): void => {
+    if (problems.length === 0) return;
+    throw invalid(problems.toSorted((a, b) => a.offset - b.offset).map(({ offset, message }) => `${placeOf(offset)}: ${message}`));
+  };
+  const fail = (offset: number, message: string): never => {
+    throw invalid([`${placeOf(offset)}: ${message}`]);
+  };
+  return { placeOf, add, fail, stopIfAny };
+}
+
+function invalid(problems: readonly string[]): AgsError {
+  const shown = problems.length > MAX_SHOWN ? [...problems.slice(0, MAX_SHOWN), `and ${problems.length - MAX_SHOWN} more`] : problems;
+  return new AgsError('config.invalid', shown.join('\n'), { hint: KEYS_HINT, details: { problems } });
+}
+
+const MAX_SHOWN = 10;
+
+// Also a carriage return that ends no line: terminals use it to write over what was shown.
+const UNREADABLE = /[^\P{Cc}\t\n\r]|\r(?!\n)/u;
+
+function decode(file: LayerFile): string {
+  if (isUtf8(file.bytes)) return new TextDecoder().decode(file.bytes);
+  let line = 1;
+  let start = 0;
+  for (let end = file.bytes.indexOf(0x0a); end >= 0 && isUtf8(file.bytes.subarray(start, end)); end = file.bytes.indexOf(0x0a, start)) {
+    line++;
+    start = end + 1;
+  }
+  throw invalid([`${file.label}:${line}:1: this line is not UTF-8 text`]);
+}
+
+function readNode(node: Node | null, path: string, report: Report, keys: readonly KeyDoc[]): Found {
+  const offsets = new Map<string, number>();
+  const names = new Map<string, number>();
+  const value = read(node, path);
+  return { value, offsets, names, keys };
+
+  function read(at: Node | null | undefined, key: string): unknown {
+    if (at?.range) offsets.set(key, at.range[0]);
+    if (isMap(at)) return readMap(at, key);
+    if (isSeq(at)) return at.items.map((item, i) => read(item as Node, `${key}[${i}]`));
+    if (!isScalar(at)) return null;
+    const scalar = at.value;
+    // A number or a boolean is as good as a text for a variable; its own spelling is kept.
+    if (key.startsWith('env.set.') && (typeof scalar === 'number' || typeof scalar === 'boolean')) return at.source ?? String(scalar);
+    if (typeof scalar === 'string') refuseUnseen(scalar, at.range?.[0] ?? 0);
+    return scalar;
+  }
+
+  function readMap(map: YAMLMap, key: string): Record<string, unknown> {
+    const entries = new Map<string, unknown>();
+    for (const pair of map.items as Pair<Node, Node | null>[]) {
+      const name = isScalar(pair.key) ? String(pair.key.value) : '';
+      const offset = pair.key.range?.[0] ?? 0;
+      const inner = key === '' ? name : `${key}.${name}`;
+      refuseUnseen(name, offset);
+      names.set(inner, offset);
+      if (entries.has(name)) report.add(offset, `the key ${quote(name)} is here for the second time`);
+      else if (name === '__proto__') report.add(offset, `${quote(name)} cannot be used as a key`);
+      const inside = read(pair.value, inner);
+      // A section whose keys are all commented out is an empty section.
+      const doc = keys.find((k) => k.path === plainPath(inner));
+      if (inside !== null || doc === undefined || doc.kind === 'value') entries.set(name, inside);
+      else entries.set(name, undefined);
+    }
+    return Object.fromEntries([...entries].filter(([, v]) => v !== undefined));
+  }
+
+  function refuseUnseen(text: string, offset: number): void {
+    const unseen = invisibleIn(text);
+    if (unseen.length > 0) report.add(offset, `${quote(text)} has characters that cannot be seen: ${unseen.join(', ')}`);
+  }
+}
+
+function describe(issue: z.core.$ZodIssue, found: Found, report: Report): void {
+  const path = issue.path.reduce<string>((text, part) => (typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`), '');
+  if (issue.code === 'unrecognized_keys') {
+    for (const name of issue.keys) report.add(found.names.get(path === '' ? name : `${path}.${name}`) ?? 0, unknownKey(path, name, found.keys));
+    return;
+  }
+  if (issue.code === 'invalid_key') {
+    report.add(found.names.get(path) ?? 0, `${path}: expected ${issue.issues[0]?.message}`);
+    return;
+  }
+  const value = valueAt(found.value, issue.path);
+  report.add(nearest(found, path), `${path === '' ? '' : `${path}: `}expected ${issue.message}, found ${inWords(value)}`);
+}
+
+function unknownKey(section: string, name: string, keys: readonly KeyDoc[]): string {
+  const prefix = section === '' ? '' : `${plainPath(section)}.`;
+  const siblings = keys.filter(({ path }) => path.startsWith(prefix) && !/[.[]/.test(path.slice(prefix.length))).map(({ path }) => path.slice(prefix.length));
+  const elsewhere = keys.find(({ path }) => path.endsWith(`.${name}`))?.path;
+  const near = suggest(name, siblings) ?? elsewhere;
+  const where = section === '' ? '' : ` in ${section}`;
+  return `unknown key ${quote(name)}${where}${near ? ` (did you mean "${near}"?)` : `; known are ${siblings.join(', ')}`}`;
+}
+
+function plainPath(path: string): string {
+  return path.replace(/\[\d+\]/g, '[]');
+}
+
+function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((value, part) => (typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[part] : undefined), root);
+}
+
+/** Where the value stands, or what is around it when it is missing. */
+function nearest(found: Found, path: string): number {
+  for (let key = path; key !== ''; key = key.replace(/(\.[^.[]*|\[\d+\]|^[^.[]+)$/, '')) {
+    const offset = found.offsets.get(key) ?? found.names.get(key);
+    if (offset !== undefined) return offset;
+  }
+  return found.offsets.get('') ?? 0;
+}
+
+function inWords(value: unknown): string {
+  if (value === undefined || value === null) return 'nothing';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'keys' : quote(value);
+}

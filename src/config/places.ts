@@ -1,0 +1,36 @@
+// config/places.ts: paths that no configuration may show inside a sandbox, however it is asked for.
+// Invariant: the real home as a whole, the kernel's own file systems, the directories of host sockets, and the files that ags
+// itself trusts stay outside. A path that was given as a link must be asked about again after it is resolved.
+import { dirname } from 'node:path';
+
+export interface Places {
+  readonly home: string;
+  readonly projectDir: string;
+  readonly stateDir: string;
+  readonly cacheDir: string;
+  readonly userConfigFile: string;
+}
+
+/** Why this absolute, normalised path may not be shown, or undefined when it may. */
+export function forbiddenPlace(path: string, places: Places): string | undefined {
+  if (isWithin(places.home, path)) return path === places.home ? 'the home as a whole is never shown' : 'your home lies below it, and is never shown as a whole';
+  if (KERNEL.some((root) => isWithin(path, root))) return 'the kernel has its own place inside for this';
+  if (SOCKETS.some((root) => isWithin(path, root))) return 'sockets of this machine live there';
+  if (WHOLE.includes(path)) return 'as a whole it is never shown; name what you need below it';
+  if (isWithin(path, places.projectDir)) return 'the project is visible anyway, without its hidden files';
+  return holdsOwnFiles(path, places) ? 'ags keeps its own files there' : undefined;
+}
+
+/** What ags trusts when it starts the next time: an agent must not even read it. */
+export function holdsOwnFiles(path: string, places: Places): boolean {
+  return [places.stateDir, places.cacheDir, dirname(places.userConfigFile)].some((own) => isWithin(path, own) || isWithin(own, path));
+}
+
+/** Is `path` the directory itself, or below it? Both absolute and normalised. */
+export function isWithin(path: string, directory: string): boolean {
+  return path === directory || directory === '/' || path.startsWith(`${directory}/`);
+}
+
+const KERNEL = ['/proc', '/sys', '/dev'];
+const SOCKETS = ['/run', '/var/run'];
+const WHOLE = ['/', '/etc', '/home', '/root', '/tmp', '/var', '/var/tmp', '/var/lib', '/mnt', '/media'];

@@ -1,0 +1,73 @@
+// config/read.ts: the bytes of the files that make up the layers.
+// Invariant: a project's ags.yaml is read only if it is a regular file that lies inside the project, whatever links lead to it.
+import { closeSync, constants, existsSync, fstatSync, openSync, readlinkSync, readSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
+import { isWithin } from './places.ts';
+
+export interface LayerFile {
+  readonly kind: 'user' | 'project';
+  readonly path: string;
+  /** How messages and origins call it. */
+  readonly label: string;
+  readonly bytes: Buffer;
+}
+
+export const MAX_BYTES = 256 * 1024;
+
+export function readLayerFiles(input: { userConfigFile: string; projectDir: string }): LayerFile[] {
+  const path = join(input.projectDir, 'ags.yaml');
+  const user = readLayerFile({ kind: 'user', path: input.userConfigFile, label: input.userConfigFile });
+  const project = readLayerFile({ kind: 'project', path, label: 'ags.yaml', inside: input.projectDir });
+  return [user, project].filter((file) => file !== undefined);
+}
+
+function readLayerFile(file: { kind: LayerFile['kind']; path: string; label: string; inside?: string }): LayerFile | undefined {
+  const fd = open(file.path, file.label);
+  if (fd === undefined) {
+    // Read nothing where the user believes a rule is in force: worse than an error.
+    const other = file.path.replace(/\.yaml$/, '.yml');
+    if (other === file.path || !existsSync(other)) return undefined;
+    throw unreadable(file.label.replace(/\.yaml$/, '.yml'), 'has a name that is not read', `Rename it: mv ${other} ${file.path}`);
+  }
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) throw unreadable(file.label, 'is not a regular file');
+    // The kernel's own answer to where the open file lies, so nothing can be exchanged between a check and the opening.
+    if (file.inside !== undefined && !isWithin(readlinkSync(`/proc/self/fd/${fd}`), realpathSync(file.inside))) {
+      throw unreadable(file.label, 'is a link that leads out of the project');
+    }
+    const bytes = Buffer.alloc(MAX_BYTES + 1);
+    let length = 0;
+    for (let n = -1; n !== 0 && length < bytes.length; length += n) n = readSync(fd, bytes, length, bytes.length - length, null);
+    if (length > MAX_BYTES) throw unreadable(file.label, 'has more than 256 kB');
+    return { kind: file.kind, path: file.path, label: file.label, bytes: bytes.subarray(0, length) };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function open(path: string, label: string): number | undefined {
+  try {
+    // Without O_NONBLOCK, a fifo of that name would wait for a writer for ever.
+    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOTDIR' || (code === 'ENOENT' && !isDanglingLink(path))) return undefined;
+    if (code === 'ENOENT') throw unreadable(label, 'is a link to nothing');
+    throw unreadable(label, code === 'EACCES' ? 'may not be read by you' : `cannot be opened (${code})`, undefined, error);
+  }
+}
+
+function isDanglingLink(path: string): boolean {
+  try {
+    readlinkSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function unreadable(label: string, problem: string, hint?: string, cause?: unknown): AgsError {
+  return new AgsError('config.invalid', `${label} ${problem}.`, { hint, cause, details: { problems: [`${label} ${problem}`] } });
+}

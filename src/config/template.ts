@@ -1,0 +1,49 @@
+// config/template.ts: the file that `ags init` writes: every key with its meaning, its built-in value or an example, commented out.
+// Invariant: as written it changes nothing. A line of explanation begins with "# ", a key with "#" right before it, so taking
+// that one character away from a key (and from the section above it) is all it takes to use it.
+import { stringify } from 'yaml';
+import { listKeys, type KeyDoc } from './keys.ts';
+
+export function configTemplate(): string {
+  const keys = listKeys().filter(({ path }) => !path.includes('[]'));
+  const sections = keys.filter(({ path }) => !path.includes('.')).map((key) => sectionOf(key, keys));
+  return `${[HEAD.join('\n'), ...sections].join('\n\n')}\n`;
+}
+
+const HEAD = [
+  '# What sandboxes of this project may see and use. Every key is optional, and all of them are commented out:',
+  '# take away the # in front of a key, and of the section it is in, to use it.',
+  '# "Asks": it lets a sandbox see or use more, so each user of this project has to approve it with `ags trust`.',
+  '# What is in force, and where it comes from: ags config',
+];
+
+function sectionOf(key: KeyDoc, keys: readonly KeyDoc[]): string {
+  if (key.kind !== 'section') return [...explain(key, '# '), ...assignment(key, '#')].join('\n');
+  const inner = keys.filter(({ path }) => path.startsWith(`${key.path}.`));
+  const body = inner.flatMap((k) => [...explain(k, '#  # '), ...assignment(k, '#  ')]);
+  return [...explain(key, '# '), `#${key.path}:`, ...body].join('\n');
+}
+
+function explain(key: KeyDoc, prefix: string): string[] {
+  const note = key.kind !== 'section' && key.trust === 'always' ? ' Asks.' : key.kind === 'section' && key.trust === 'above' ? ' Asks if above your own.' : '';
+  return wrap(`${key.description}${note}`, 110 - prefix.length).map((line) => prefix + line);
+}
+
+function assignment(key: KeyDoc, prefix: string): string[] {
+  const name = key.path.slice(key.path.lastIndexOf('.') + 1);
+  if (key.builtIn !== undefined) return [`${prefix}${name}: ${key.builtIn}`];
+  return stringify({ [name]: key.example }, { lineWidth: 0 })
+    .trimEnd()
+    .split('\n')
+    .map((line) => prefix + line);
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) ?? '';
+    if (line !== '' && line.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+  }
+  return lines;
+}

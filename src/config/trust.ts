@@ -1,0 +1,96 @@
+// config/trust.ts: which projects' own files the user has approved, and for what.
+// Invariant: an approval holds for one project path, one exact content and the very asks that were shown. Anything else asks again.
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
+import { replaceFile } from '../lib/files.ts';
+
+export interface Approval {
+  readonly sha256: string;
+  readonly asks: readonly string[];
+  readonly at: string;
+}
+
+interface TrustFile {
+  readonly version: 1;
+  readonly projects: Readonly<Record<string, Approval>>;
+}
+
+export function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+export function requireTrust(input: { stateDir: string; projectDir: string; bytes: Uint8Array; asks: readonly string[] }): void {
+  if (isTrusted(input)) return;
+  throw new AgsError('config.untrusted', `ags.yaml asks for rights that you have not approved:\n${input.asks.map((ask) => `  ${ask}`).join('\n')}`, {
+    hint: 'If you want to grant them to this project: ags trust',
+    details: { asks: [...input.asks] },
+  });
+}
+
+export function isTrusted(input: { stateDir: string; projectDir: string; bytes: Uint8Array; asks: readonly string[] }): boolean {
+  if (input.asks.length === 0) return true;
+  const approval = approvalOf(input.stateDir, input.projectDir);
+  return approval?.sha256 === sha256(input.bytes) && input.asks.every((ask) => approval.asks.includes(ask));
+}
+
+export function approve(input: { stateDir: string; projectDir: string; bytes: Uint8Array; asks: readonly string[]; now: Date }): void {
+  const { projects } = readTrust(input.stateDir);
+  const approval: Approval = { sha256: sha256(input.bytes), asks: [...input.asks], at: input.now.toISOString() };
+  save(input.stateDir, { ...projects, [realpathSync(input.projectDir)]: approval });
+}
+
+/** False when there was nothing to take back. */
+export function revoke(input: { stateDir: string; projectDir: string }): boolean {
+  const { [realpathSync(input.projectDir)]: approval, ...others } = readTrust(input.stateDir).projects;
+  if (approval === undefined) return false;
+  save(input.stateDir, others);
+  return true;
+}
+
+export function approvalOf(stateDir: string, projectDir: string): Approval | undefined {
+  const { projects } = readTrust(stateDir);
+  const path = realpathSync(projectDir);
+  return Object.hasOwn(projects, path) ? projects[path] : undefined;
+}
+
+function save(stateDir: string, projects: TrustFile['projects']): void {
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  replaceFile(trustPath(stateDir), `${JSON.stringify({ version: 1, projects } satisfies TrustFile, null, 2)}\n`, { durable: true });
+}
+
+function readTrust(stateDir: string): TrustFile {
+  const path = trustPath(stateDir);
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { version: 1, projects: {} };
+    throw damaged(path, error);
+  }
+  try {
+    const file: unknown = JSON.parse(text);
+    if (isTrustFile(file)) return file;
+  } catch (error) {
+    throw damaged(path, error);
+  }
+  throw damaged(path, undefined);
+}
+
+function isTrustFile(value: unknown): value is TrustFile {
+  const file = value as Partial<TrustFile> | null;
+  if (file?.version !== 1 || typeof file.projects !== 'object' || file.projects === null) return false;
+  return Object.values(file.projects).every((entry) => typeof entry?.sha256 === 'string' && Array.isArray(entry.asks));
+}
+
+function damaged(path: string, cause: unknown): AgsError {
+  return new AgsError('state.damaged', `${path} cannot be read, so no project's rights are known.`, {
+    hint: `Remove it and approve your projects again: rm ${path}`,
+    cause,
+  });
+}
+
+function trustPath(stateDir: string): string {
+  return join(stateDir, 'trust.json');
+}

@@ -1,0 +1,36 @@
+// git/host-git.ts: the only way git is started on the host.
+// Invariant: only on repositories that no sandbox can write (the user's own, or our bare staging), never with a hook, a
+// file-system monitor, a pager, an editor, a prompt or a network in reach.
+import { run, type Finished, type RunOptions } from '../lib/process.ts';
+
+const QUIET = [
+  '-c', 'core.hooksPath=/dev/null',
+  '-c', 'core.fsmonitor=false',
+  '-c', 'core.pager=cat',
+  '-c', 'core.editor=false',
+  '-c', 'gc.auto=0',
+  '-c', 'maintenance.auto=false',
+  '-c', 'protocol.allow=never',
+  '-c', 'submodule.recurse=false',
+] as const;
+
+const BASE_ENV = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', GIT_TERMINAL_PROMPT: '0', GIT_NO_LAZY_FETCH: '1', GIT_NO_REPLACE_OBJECTS: '1', GIT_OPTIONAL_LOCKS: '0' };
+
+/** The user's repository, with the user's own settings. Reads only. */
+export function userGit(args: readonly string[], options: { cwd: string; home: string; configHome?: string | undefined }): Promise<Finished> {
+  const env = { ...BASE_ENV, HOME: options.home, ...(options.configHome === undefined ? {} : { XDG_CONFIG_HOME: options.configHome }) };
+  return run(['git', ...QUIET, ...args], { cwd: options.cwd, env });
+}
+
+/** A bare repository of ours, with no settings but these. */
+export function stagingGit(gitDir: string, args: readonly string[], options: Pick<RunOptions, 'input' | 'maxBytes' | 'timeoutMs'> = {}): Promise<Finished> {
+  return run(['git', ...QUIET, '--git-dir', gitDir, ...args], { ...options, cwd: '/', env: ISOLATED_ENV });
+}
+
+export const ISOLATED_ENV = {
+  ...BASE_ENV,
+  HOME: '/nonexistent',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_ATTR_NOSYSTEM: '1',
+} as const;

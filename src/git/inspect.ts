@@ -1,0 +1,89 @@
+// git/inspect.ts: what kind of project a directory is. Three short git processes at once; none of them looks at the work tree.
+import { join, resolve } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
+import { userGit } from './host-git.ts';
+
+export interface Repository {
+  readonly root: string;
+  /** Of this work tree; differs from `commonDir` in a linked worktree. */
+  readonly gitDir: string;
+  readonly commonDir: string;
+  readonly objectFormat: 'sha1' | 'sha256';
+  /** "refs/heads/main" or, when detached, null. */
+  readonly headRef: string | null;
+  readonly headCommit: string | null;
+  readonly refs: readonly { readonly name: string; readonly oid: string }[];
+  /** Settings of the user and the repository, lower-case keys; the last value of each. */
+  readonly settings: ReadonlyMap<string, string>;
+}
+
+interface At {
+  readonly cwd: string;
+  readonly home: string;
+  readonly configHome?: string | undefined;
+}
+
+/** null: not in a git repository. */
+export async function inspectRepository(cwd: string, user: { home: string; configHome?: string | undefined }): Promise<Repository | null> {
+  const at = { cwd, ...user };
+  const [where, refs, config] = await Promise.all([
+    locate(at),
+    userGit(['for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags', 'refs/remotes'], at),
+    userGit(['config', '--list', '-z', '--includes'], at),
+  ]);
+  const [bare, inside, format, gitDir, common, cdup, head] = where.answers;
+  if (gitDir === undefined || gitDir === '') {
+    if (/not a git repository/.test(where.stderr)) return null;
+    throw unusable(cwd, where.stderr);
+  }
+  if (bare === 'true' || inside !== 'true') {
+    throw new AgsError('project.unsuitable', bare === 'true' ? `${cwd} is a bare repository: it has no files to work on.` : `${cwd} is inside a git directory.`, {
+      hint: 'Run ags in a work tree: git worktree add ../work && cd ../work',
+    });
+  }
+  if (format !== 'sha1' && format !== 'sha256') throw unusable(cwd, `unknown object format ${format}`);
+  const all = refs.stdout.toString('utf8').split('\n').filter((line) => line !== '').map((line) => ({ oid: line.slice(0, line.indexOf(' ')), name: line.slice(line.indexOf(' ') + 1) }));
+  const headName = head === undefined || head === '' ? null : head;
+  const symbolic = headName?.startsWith('refs/') === true ? headName : await unbornOrDetached(at);
+  return {
+    root: resolve(cwd, cdup ?? ''),
+    gitDir,
+    commonDir: resolve(cwd, common ?? gitDir),
+    objectFormat: format,
+    headRef: symbolic.startsWith('refs/') ? symbolic : null,
+    headCommit: symbolic.startsWith('refs/') ? (all.find((ref) => ref.name === symbolic)?.oid ?? null) : symbolic,
+    refs: all,
+    settings: parseConfig(config.stdout),
+  };
+}
+
+const QUESTIONS = ['--is-bare-repository', '--is-inside-work-tree', '--show-object-format', '--absolute-git-dir', '--git-common-dir', '--show-cdup', '--symbolic-full-name'] as const;
+
+async function locate(at: At): Promise<{ answers: string[]; stderr: string }> {
+  // rev-parse answers what it can before it stops at an unborn HEAD, so the lines count, not the exit code.
+  const { stdout, stderr } = await userGit(['rev-parse', ...QUESTIONS, 'HEAD'], at);
+  if (!at.cwd.includes('\n')) return { answers: stdout.toString('utf8').split('\n'), stderr };
+  // A path with a line break in it would be read as two answers: ask one by one.
+  const each = await Promise.all(QUESTIONS.map((question) => userGit(['rev-parse', question, ...(question === '--symbolic-full-name' ? ['HEAD'] : [])], at)));
+  return { answers: each.map((one) => one.stdout.toString('utf8').replace(/\n$/, '')), stderr };
+}
+
+async function unbornOrDetached(at: At): Promise<string> {
+  const [symbolic, commit] = await Promise.all([userGit(['symbolic-ref', '-q', 'HEAD'], at), userGit(['rev-parse', '-q', '--verify', 'HEAD^{commit}'], at)]);
+  const name = symbolic.stdout.toString('utf8').trim();
+  return name !== '' ? name : commit.stdout.toString('utf8').trim();
+}
+
+function parseConfig(listing: Buffer): Map<string, string> {
+  const entries = listing.toString('utf8').split('\0').filter((entry) => entry !== '');
+  return new Map(entries.map((entry) => {
+    const end = entry.indexOf('\n');
+    return end < 0 ? [entry, 'true'] : [entry.slice(0, end), entry.slice(end + 1)];
+  }));
+}
+
+function unusable(cwd: string, stderr: string): AgsError {
+  return new AgsError('project.unsuitable', `git cannot read the repository at ${cwd}: ${stderr.trim().split('\n').at(-1) ?? ''}`, {
+    hint: /dubious ownership/.test(stderr) ? `If you trust it: git config --global --add safe.directory ${join(cwd)}` : 'Try: git status',
+  });
+}

@@ -1,0 +1,120 @@
+// git/private-git.ts: the git directory a sandbox gets: its own refs, index and settings over borrowed, read-only objects.
+// Invariant: made without running git, from facts read beforehand; nothing of the user's settings but harmless ones goes
+// in (no remotes, no credentials, no hooks, no filters), and the host never reads any of it again.
+import { constants, copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Repository } from './inspect.ts';
+
+export interface PrivateGit {
+  readonly directory: string;
+  /** Object stores of the host, each with the place where it is mounted read-only. */
+  readonly objects: readonly { readonly from: string; readonly to: string }[];
+}
+
+const OBJECTS_DIR = '/run/ags/objects';
+
+/** Takes milliseconds whatever the size of the repository; the index is the only thing that grows with it. */
+export function createPrivateGit(input: { repository: Repository; directory: string; checkStat: 'full' | 'minimal' }): PrivateGit {
+  const { repository, directory } = input;
+  const objects = objectStores(join(repository.commonDir, 'objects')).map((from, i) => ({ from, to: `${OBJECTS_DIR}/${i}` }));
+  writeGitDir({ directory, gitDir: repository.gitDir, repository, checkStat: input.checkStat, alternates: objects.map((o) => o.to) });
+  const modules = join(repository.commonDir, 'modules');
+  if (existsSync(modules)) {
+    for (const name of submodules(modules)) {
+      const from = objectStores(join(modules, name, 'objects'));
+      const borrowed = from.map((path, i) => ({ from: path, to: `${OBJECTS_DIR}/modules/${name}/${i}` }));
+      objects.push(...borrowed);
+      writeSubmodule(join(modules, name), join(directory, 'modules', name), borrowed.map((o) => o.to), input.checkStat);
+    }
+  }
+  return { directory, objects };
+}
+
+function writeGitDir(input: { directory: string; gitDir: string; repository: Repository; checkStat: 'full' | 'minimal'; alternates: readonly string[] }): void {
+  const { directory, gitDir, repository } = input;
+  skeleton(directory, input.alternates);
+  writeFileSync(join(directory, 'HEAD'), repository.headRef === null ? `${repository.headCommit}\n` : `ref: ${repository.headRef}\n`);
+  writeFileSync(join(directory, 'packed-refs'), ['# pack-refs with: sorted', ...repository.refs.map((ref) => `${ref.oid} ${ref.name}`), ''].join('\n'));
+  writeFileSync(join(directory, 'config'), settingsFile(repository, input.checkStat));
+  copyState(gitDir, repository.commonDir, directory);
+}
+
+function skeleton(directory: string, alternates: readonly string[]): void {
+  for (const name of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags', 'info', 'hooks']) mkdirSync(join(directory, name), { recursive: true });
+  writeFileSync(join(directory, 'objects/info/alternates'), alternates.map((path) => `${path}\n`).join(''));
+}
+
+// What an operation in progress has left behind, so that "git status" inside tells the same story as outside.
+const STATE_FILES = ['index', 'MERGE_HEAD', 'MERGE_MODE', 'MERGE_MSG', 'CHERRY_PICK_HEAD', 'REVERT_HEAD', 'REBASE_HEAD', 'ORIG_HEAD', 'AUTO_MERGE', 'BISECT_LOG', 'BISECT_START', 'BISECT_NAMES', 'SQUASH_MSG'];
+const STATE_DIRS = ['rebase-merge', 'rebase-apply', 'sequencer'];
+const SHARED_FILES = ['info/exclude', 'info/sparse-checkout', 'shallow'];
+
+function copyState(gitDir: string, commonDir: string, directory: string): void {
+  for (const name of STATE_FILES) copyIfThere(join(gitDir, name), join(directory, name));
+  // A split index keeps most of itself in a second file.
+  for (const name of readdirSync(gitDir).filter((entry) => entry.startsWith('sharedindex.'))) copyIfThere(join(gitDir, name), join(directory, name));
+  for (const name of STATE_DIRS) if (existsSync(join(gitDir, name))) cpSync(join(gitDir, name), join(directory, name), { recursive: true });
+  for (const name of SHARED_FILES) {
+    copyIfThere(join(gitDir, name), join(directory, name));
+    if (gitDir !== commonDir && !existsSync(join(directory, name))) copyIfThere(join(commonDir, name), join(directory, name));
+  }
+}
+
+function copyIfThere(from: string, to: string): void {
+  if (statSync(from, { throwIfNoEntry: false })?.isFile() === true) copyFileSync(from, to, constants.COPYFILE_FICLONE);
+}
+
+// Only settings that say how files are stored and who commits. Everything that names a program or a place stays outside.
+const KEPT = /^(user\.(name|email)|core\.(autocrlf|eol|safecrlf|filemode|symlinks|ignorecase|precomposeunicode|quotepath|sparsecheckout|sparsecheckoutcone|whitespace)|index\.(sparse|version)|init\.defaultbranch|i18n\..+|pull\.(rebase|ff)|merge\.conflictstyle|extensions\.objectformat)$/;
+
+function settingsFile(repository: Repository, checkStat: 'full' | 'minimal'): string {
+  const lines = [...repository.settings].filter(([key]) => KEPT.test(key)).map(([key, value]) => {
+    const dot = key.indexOf('.');
+    return `[${key.slice(0, dot)}]\n\t${key.slice(dot + 1)} = ${quote(value)}`;
+  });
+  return [
+    '[core]',
+    `\trepositoryformatversion = ${repository.objectFormat === 'sha256' ? 1 : 0}`,
+    '\tbare = false',
+    '\tlogallrefupdates = true',
+    // The owner that is seen inside differs from the one in the index when the caller is root: compare time and size alone.
+    ...(checkStat === 'minimal' ? ['\tcheckStat = minimal', '\ttrustctime = false'] : []),
+    ...lines,
+    // The borrowed objects belong to the host: they cannot be repacked, and packing ours again and again is no use.
+    '[gc]\n\tauto = 0',
+    '',
+  ].join('\n');
+}
+
+function quote(value: string): string {
+  return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;
+}
+
+/** The store itself and those it borrows from, in git's order. */
+function objectStores(first: string, seen = new Set<string>()): string[] {
+  if (seen.has(first) || !existsSync(first)) return [];
+  seen.add(first);
+  const file = join(first, 'info/alternates');
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter((line) => line !== '' && !line.startsWith('#')) : [];
+  return [first, ...lines.flatMap((line) => objectStores(line.startsWith('/') ? line : join(first, line), seen))];
+}
+
+/** Names below .git/modules that are git directories; a submodule's name may have slashes in it. */
+function submodules(modules: string, prefix = ''): string[] {
+  return readdirSync(join(modules, prefix), { withFileTypes: true }).filter((e) => e.isDirectory()).flatMap((entry) => {
+    const name = prefix === '' ? entry.name : `${prefix}/${entry.name}`;
+    if (!existsSync(join(modules, name, 'HEAD'))) return submodules(modules, name);
+    const nested = join(modules, name, 'modules');
+    return [name, ...(existsSync(nested) ? submodules(modules, `${name}/modules`) : [])];
+  });
+}
+
+// A submodule's work tree finds its git directory by the relative path in its .git file, so it stands at the same place.
+function writeSubmodule(from: string, to: string, alternates: readonly string[], checkStat: 'full' | 'minimal'): void {
+  skeleton(to, alternates);
+  copyState(from, from, to);
+  for (const name of ['HEAD', 'packed-refs']) copyIfThere(join(from, name), join(to, name));
+  cpSync(join(from, 'refs'), join(to, 'refs'), { recursive: true });
+  const worktree = /^\s*worktree\s*=\s*(.+)$/m.exec(readFileSync(join(from, 'config'), 'utf8'))?.[1];
+  writeFileSync(join(to, 'config'), ['[core]', '\trepositoryformatversion = 0', '\tbare = false', ...(worktree === undefined ? [] : [`\tworktree = ${worktree}`]), ...(checkStat === 'minimal' ? ['\tcheckStat = minimal', '\ttrustctime = false'] : []), ''].join('\n'));
+}

@@ -1,0 +1,31 @@
+// lib/files.ts: small files written whole or not at all, and trees removed whatever an agent did to them.
+import { spawnSync } from 'node:child_process';
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+
+/** A reader sees the old file or the new one, never a part; with `durable` also after a power cut. */
+export function replaceFile(path: string, content: string | Buffer, options: { durable?: boolean } = {}): void {
+  const temporary = `${path}.${process.pid}.tmp`;
+  const fd = openSync(temporary, 'w', 0o600);
+  try {
+    writeSync(fd, typeof content === 'string' ? Buffer.from(content) : content);
+    if (options.durable === true) fsyncSync(fd);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+  renameSync(temporary, path);
+}
+
+/** Removes a tree of ours that a sandbox wrote in: directories without permission bits, paths longer than the system's limit. */
+export function removeTree(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true });
+  } catch {
+    // rm and chmod walk by descriptor, without following links, and so reach what a path cannot name.
+    spawnSync('chmod', ['-R', 'u+rwX', '--', path], { stdio: 'ignore' });
+    spawnSync('rm', ['-rf', '--one-file-system', '--', path], { stdio: 'ignore' });
+    if (existsSync(path)) rmSync(path, { recursive: true, force: true });
+  }
+}

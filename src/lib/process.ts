@@ -1,0 +1,65 @@
+// lib/process.ts: run a program to its end. A command is argv, never a shell string.
+import { spawn } from 'node:child_process';
+
+export interface Finished {
+  readonly exitCode: number;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: Buffer | string;
+  /** Output beyond this many bytes ends the program. */
+  readonly maxBytes?: number;
+  readonly timeoutMs?: number;
+}
+
+/** Resolves with whatever happened; a program that cannot be started has exit code 127, one that was cut off 124. */
+export function run(argv: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  const [file = '', ...args] = argv;
+  const maxBytes = options.maxBytes ?? 64 * 1024 * 1024;
+  return new Promise((resolve) => {
+    const child = spawn(file, args, {
+      cwd: options.cwd,
+      env: options.env,
+      stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    });
+    const out: Buffer[] = [];
+    let outBytes = 0;
+    let stderr = '';
+    let cutOff = false;
+    const cut = (): void => {
+      cutOff = true;
+      child.kill('SIGKILL');
+    };
+    const timer = options.timeoutMs === undefined ? undefined : setTimeout(cut, options.timeoutMs);
+    child.stdout?.on('data', (chunk: Buffer) => {
+      outBytes += chunk.length;
+      if (outBytes > maxBytes) cut();
+      else out.push(chunk);
+    });
+    child.stderr?.on('data', (chunk: Buffer) => {
+      if (stderr.length < 64 * 1024) stderr += chunk.toString('utf8');
+    });
+    child.on('error', (error) => {
+      clearTimeout(timer);
+      resolve({ exitCode: 127, stdout: Buffer.alloc(0), stderr: error.message });
+    });
+    child.on('close', (code, signal) => {
+      clearTimeout(timer);
+      const exitCode = cutOff ? 124 : (code ?? 128 + signalNumber(signal));
+      resolve({ exitCode, stdout: Buffer.concat(out), stderr });
+    });
+    // A program may close its input early; that is its own business.
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end(options.input);
+  });
+}
+
+const SIGNALS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGQUIT: 3, SIGABRT: 6, SIGKILL: 9, SIGSEGV: 11, SIGPIPE: 13, SIGTERM: 15 };
+
+export function signalNumber(signal: string | null): number {
+  return signal === null ? 1 : (SIGNALS[signal] ?? 1);
+}

@@ -1,0 +1,171 @@
+// review/apply.ts: put one accepted change into the user's tree.
+// Invariant: nothing is written through a symbolic link, outside the project or into .git; a file that is not what the
+// caller expected is left alone; a refusal leaves the tree as it was. A file is complete under its name or not there.
+import { randomBytes } from 'node:crypto';
+import { errorCode, type Directory } from '../lib/descend.ts';
+import { giveOwner, keepOwner, openRoute, stateOf, type HostState, type Route } from './host.ts';
+import { inspectName } from './names.ts';
+
+export { hostState, type HostState } from './host.ts';
+
+export type ApplyOp =
+  | { readonly kind: 'write'; readonly path: string; readonly mode: '100644' | '100755'; readonly bytes: Buffer }
+  | { readonly kind: 'symlink'; readonly path: string; readonly target: string }
+  /** `prune`: directories that no longer exist inside. One of them that this deletion leaves empty goes too, no other. */
+  | { readonly kind: 'delete'; readonly path: string; readonly prune?: readonly string[] };
+
+export type ApplyOutcome = 'applied' | { readonly refused: string } | { readonly changed: string };
+
+export interface ApplyInput {
+  readonly project: string;
+  readonly op: ApplyOp;
+  /** What the file was when the change was made; null: nothing. */
+  readonly expect: HostState | null;
+  /** Known beforehand, so that a journal can clean up after a crash. */
+  readonly temporary?: string;
+  /** Permission bits for a file that is put back; otherwise they follow the file that is replaced, or the umask. */
+  readonly exactMode?: number;
+}
+
+export async function applyChange(input: ApplyInput): Promise<ApplyOutcome> {
+  const refuse = inspectName(input.op.path).refuse ?? whyTargetRefused(input.op);
+  if (refuse !== null) return { refused: refuse };
+  try {
+    using route = openRoute(input.project, input.op.path);
+    if (route.blocked !== null) return { refused: route.blocked };
+    const problem = whyNot(input, currentState(route));
+    if (problem) return problem;
+    return input.op.kind === 'delete' ? remove(route, input.op.prune ?? []) : put(input, route);
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === undefined) throw error;
+    return { refused: SENTENCES[code] ?? `It could not be written (${code}).` };
+  }
+}
+
+export function temporaryName(): string {
+  return `.ags-tmp-${randomBytes(8).toString('hex')}`;
+}
+
+export const TEMPORARY = /^\.ags-tmp-[0-9a-f]{16}$/;
+
+const SENTENCES: Readonly<Record<string, string>> = {
+  ENOSPC: 'The disk is full.',
+  EDQUOT: 'The disk quota is used up.',
+  EROFS: 'The file system is read-only.',
+  EACCES: 'Permission is denied in this directory.',
+  EPERM: 'Permission is denied in this directory.',
+  EFBIG: 'The file is larger than this process may write.',
+  ENAMETOOLONG: 'The file system does not take a name this long.',
+  ELOOP: 'A directory on the way was replaced by a symbolic link.',
+  ENOTDIR: 'A directory on the way was replaced by a link or a file.',
+  ENOENT: 'A directory on the way was removed meanwhile.',
+  ENOTEMPTY: 'It is a directory on your side, with files that are not part of this change.',
+  EBUSY: 'It is in use as a mount point.',
+};
+
+// The file on the host is judged twice: before anything is made, and again in the last moment before it is replaced.
+function whyNot(input: ApplyInput, now: HostState | null): Exclude<ApplyOutcome, 'applied'> | null {
+  const changed = whatChanged(input.expect, now);
+  if (changed !== null) return { changed };
+  if (now?.type === 'other') return { refused: 'It is a device, a pipe or a socket on your side.' };
+  if (now?.type === 'directory' && input.op.kind === 'delete') return { refused: 'It is a directory on your side.' };
+  return null;
+}
+
+const THING = { file: 'a file', symlink: 'a symbolic link', directory: 'a directory', other: 'a device, pipe or socket' } as const;
+
+function currentState(route: Route): HostState | null {
+  return route.missing.length > 0 ? null : stateOf(route.parent.lstat(route.name));
+}
+
+function whatChanged(expect: HostState | null, now: HostState | null): string | null {
+  if (expect === null) return now === null ? null : `${THING[now.type]} was created on your side`;
+  // A directory that is to become a file was emptied by the deletions before, and perhaps removed.
+  if (expect.type === 'directory' && (now === null || (now.ino === expect.ino && now.dev === expect.dev))) return null;
+  if (now === null) return 'it was deleted on your side';
+  if (now.type !== expect.type) return `it became ${THING[now.type]} on your side`;
+  const keys = ['mode', 'size', 'mtimeNs', 'ctimeNs', 'ino', 'dev'] as const;
+  return keys.every((key) => now[key] === expect[key]) ? null : 'it was changed on your side';
+}
+
+function remove(route: Route, prune: readonly string[]): ApplyOutcome {
+  if (currentState(route) === null) return 'applied';
+  route.parent.unlink(route.name);
+  syncQuietly(route.parent);
+  route.prune((path) => prune.includes(path));
+  return 'applied';
+}
+
+function put(input: ApplyInput, route: Route): ApplyOutcome {
+  const temporary = input.temporary ?? temporaryName();
+  if (!TEMPORARY.test(temporary)) throw new Error(`not a temporary name: ${temporary}`);
+  let outcome: ApplyOutcome | null = null;
+  try {
+    route.make();
+    writeTemporary(input, route, temporary);
+    const now = currentState(route);
+    outcome = whyNot(input, now) ?? replace(route, temporary, now);
+  } finally {
+    if (outcome !== 'applied') {
+      if (route.parent.lstat(temporary)) route.parent.unlink(temporary);
+      route.unmake();
+    }
+  }
+  syncQuietly(route.parent);
+  return outcome;
+}
+
+function writeTemporary({ op, exactMode }: ApplyInput, { parent, name }: Route, temporary: string): void {
+  const existing = parent.lstat(name);
+  const owner = existing ? keepOwner(existing) : giveOwner(parent.stat());
+  if (op.kind === 'symlink') parent.symlinkNew(temporary, op.target, owner);
+  if (op.kind !== 'write') return;
+  const executable = op.mode === '100755';
+  const chmod = exactMode ?? (existing?.isFile() ? keptMode(Number(existing.mode), executable) : undefined);
+  const chown = owner ? { chown: owner } : {};
+  // Until it has its final mode, a file that may be private is readable by nobody else.
+  if (chmod !== undefined) parent.writeNew(temporary, op.bytes, 0o600, { ...chown, chmod: chmod & 0o777 });
+  else parent.writeNew(temporary, op.bytes, executable ? 0o755 : 0o644, chown);
+}
+
+// Whoever may read may execute, as git and the umask would have it.
+function keptMode(mode: number, executable: boolean): number {
+  return executable ? mode | ((mode & 0o444) >> 2) : mode & ~0o111;
+}
+
+function replace({ parent, name }: Route, temporary: string, now: HostState | null): ApplyOutcome {
+  if (now && now.type !== 'directory') {
+    parent.rename(temporary, name);
+    return 'applied';
+  }
+  // Removes it only if it is empty, so no file that the user never saw in the list is lost.
+  if (now) parent.rmdir(name);
+  try {
+    // A link cannot replace anything: a file that appears in this very moment stays.
+    parent.link(temporary, name);
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') return { changed: 'a file was created on your side' };
+    if (!['EPERM', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(errorCode(error) ?? '')) throw error;
+    // FAT and its like have no links.
+    parent.rename(temporary, name);
+    return 'applied';
+  }
+  parent.unlink(temporary);
+  return 'applied';
+}
+
+// The file is in place. Some file systems cannot sync a directory, and a directory may be writable but not readable.
+function syncQuietly(directory: Directory): void {
+  try {
+    directory.fsync();
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+  }
+}
+
+function whyTargetRefused(op: ApplyOp): string | null {
+  if (op.kind !== 'symlink') return null;
+  if (op.target === '' || op.target.includes('\0')) return 'The link has no usable target.';
+  return Buffer.byteLength(op.target) > 4095 ? 'The target of the link is longer than 4095 bytes.' : null;
+}

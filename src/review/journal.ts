@@ -1,0 +1,270 @@
+// review/journal.ts: apply many changes so that a crash between two of them loses nothing, and all can be taken back.
+// Invariant: before the first file is touched, the journal on disk names every step, and holds a copy of every file that
+// a step replaces or deletes. What a step did is judged by content afterwards, so nothing depends on the last moment.
+import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { errorCode, openDirectory, type Directory } from '../lib/descend.ts';
+import { AgsError } from '../protocol/errors.ts';
+import { applyChange, TEMPORARY, temporaryName, type ApplyOp, type ApplyOutcome } from './apply.ts';
+import { hostState, openRoute, type HostState, type Route } from './host.ts';
+import { inspectName } from './names.ts';
+
+export interface PlannedChange {
+  readonly op: ApplyOp;
+  readonly expect: HostState | null;
+  /** Path of another change of this list, without which this one is not made: a renamed file's new name. */
+  readonly requires?: string;
+}
+
+export interface AppliedChange {
+  readonly path: string;
+  readonly outcome: ApplyOutcome;
+}
+
+export type Recovery =
+  /** No file of the project was touched. */
+  | { readonly kind: 'nothing-begun' }
+  | { readonly kind: 'complete'; readonly changes: readonly AppliedChange[] }
+  /** The apply was cut off. What is not "applied" here was not done, and temporary files are gone. */
+  | { readonly kind: 'interrupted'; readonly changes: readonly AppliedChange[] };
+
+export interface UndoneChange {
+  readonly path: string;
+  readonly outcome: 'restored' | { readonly refused: string } | { readonly changed: string };
+}
+
+/** `journal` is a directory that does not exist yet, in one that does. It is kept, for `undoJournal`. */
+export async function applyAll(input: {
+  project: string;
+  changes: readonly PlannedChange[];
+  journal: string;
+}): Promise<AppliedChange[]> {
+  const ordered = inOrder(input.changes);
+  const steps = record(input.project, ordered, input.journal);
+  const outcomes = new Map<string, ApplyOutcome>();
+  for (const [index, { op, expect, requires }] of ordered.entries()) {
+    const step = steps[index];
+    if (!step) throw new Error('a change without its step');
+    const alone = requires !== undefined && outcomes.get(requires) !== 'applied';
+    const outcome = alone
+      ? { refused: 'It belongs to a change that could not be made.' }
+      : (step.outcome ?? (await applyChange({ project: input.project, op, expect, temporary: step.temporary })));
+    outcomes.set(op.path, outcome);
+    step.outcome = outcome;
+  }
+  markDone(input.journal, { version: 1, state: 'done', project: input.project, steps });
+  return report(steps);
+}
+
+/** To be called with the journal of an earlier apply before its project is reviewed again. Removes only
+    temporary files, and directories made for files that never came. */
+export async function recover(journal: string): Promise<Recovery> {
+  const file = load(journal);
+  if (!file) return { kind: 'nothing-begun' };
+  if (file.state !== 'applying') return { kind: 'complete', changes: report(file.steps) };
+  for (const step of file.steps) {
+    if (step.outcome !== null) continue;
+    clean(file.project, step);
+    const now = contentAt(file.project, step.path);
+    if (same(now, step.after)) step.outcome = 'applied';
+    else if (same(now, step.before)) step.outcome = { refused: 'The apply was interrupted before this change.' };
+    else step.outcome = { changed: 'it was changed on your side' };
+  }
+  markDone(journal, { ...file, state: 'done' });
+  return { kind: 'interrupted', changes: report(file.steps) };
+}
+
+/** Puts back every file that still is what the apply left. May be called again; what is back already stays. */
+export async function undoJournal(journal: string): Promise<UndoneChange[]> {
+  await recover(journal);
+  const file = load(journal);
+  const done: UndoneChange[] = [];
+  for (const step of file?.steps.toReversed() ?? []) {
+    if (!file || step.outcome !== 'applied') continue;
+    clean(file.project, step);
+    done.push({ path: step.path, outcome: await putBack(file.project, journal, step) });
+  }
+  return done;
+}
+
+interface Content {
+  readonly type: 'file' | 'symlink' | 'other';
+  /** SHA-256 of a file's bytes; the target of a link. */
+  readonly value: string;
+  readonly mode: number;
+}
+
+interface Step {
+  readonly path: string;
+  readonly temporary: string;
+  /** Directories that the step has to make. */
+  readonly made: readonly string[];
+  readonly before: Content | null;
+  /** Name of the file in the journal's directory that holds what was before. */
+  readonly copy: string;
+  readonly after: Content | null;
+  /** Null until it is known; in an apply that is under way, only a change that will not be tried has one. */
+  outcome: ApplyOutcome | null;
+}
+
+interface JournalFile {
+  readonly version: 1;
+  readonly state: 'applying' | 'done';
+  readonly project: string;
+  readonly steps: readonly Step[];
+}
+
+// Files before deletions, so that a disk that fills up has cost nothing; but a deletion that makes room for a file or a
+// directory of the same name comes first.
+function inOrder(changes: readonly PlannedChange[]): PlannedChange[] {
+  const written = changes.filter(({ op }) => op.kind !== 'delete').map(({ op }) => op.path);
+  const taken = new Set(written);
+  const parents = new Set(written.flatMap((path) => ancestors(path)));
+  const rank = ({ op }: PlannedChange): number => {
+    if (op.kind !== 'delete') return 1;
+    return parents.has(op.path) || ancestors(op.path).some((path) => taken.has(path)) ? 0 : 2;
+  };
+  return [...changes].sort((a, b) => rank(a) - rank(b));
+}
+
+function ancestors(path: string): string[] {
+  const names = path.split('/');
+  return names.slice(1).map((_, index) => names.slice(0, index + 1).join('/'));
+}
+
+function record(project: string, changes: readonly PlannedChange[], journal: string): Step[] {
+  fs.mkdirSync(journal, { mode: 0o700 });
+  try {
+    using directory = openDirectory(journal);
+    const steps = changes.map(({ op }, index) => planStep(project, op, directory, String(index)));
+    save(journal, { version: 1, state: 'applying', project, steps });
+    return steps;
+  } catch (cause) {
+    fs.rmSync(journal, { recursive: true });
+    if (!['ENOSPC', 'EDQUOT'].includes(errorCode(cause) ?? '')) throw cause;
+    throw new AgsError('disk.full', 'There is no room for a copy of the files that would be replaced. Nothing was changed.', {
+      hint: 'Free some disk space, then review again.',
+      cause,
+    });
+  }
+}
+
+function planStep(project: string, op: ApplyOp, journal: Directory, copy: string): Step {
+  const step: Step = { path: op.path, temporary: temporaryName(), made: [], before: null, copy, after: contentOf(op), outcome: null };
+  const refuse = inspectName(op.path).refuse;
+  if (refuse !== null) return { ...step, outcome: { refused: refuse } };
+  using route = openRoute(project, op.path);
+  if (route.blocked !== null || route.missing.length > 0) return { ...step, made: [...route.missing] };
+  try {
+    const before = contentOn(route, () => route.parent.copyTo(route.name, journal, copy));
+    return before?.type === 'other' ? { ...step, outcome: NO_COPY } : { ...step, before };
+  } catch (error) {
+    if (errorCode(error) !== 'EACCES') throw error;
+    return { ...step, outcome: NO_COPY };
+  }
+}
+
+const NO_COPY = { refused: 'No copy can be kept of what is on your side, because it cannot be read.' } as const;
+
+async function putBack(project: string, journal: string, step: Step): Promise<UndoneChange['outcome']> {
+  const now = contentAt(project, step.path);
+  if (same(now, step.before)) return 'restored';
+  if (!same(now, step.after)) return { changed: 'it was changed on your side since' };
+  const op = restoring(journal, step);
+  if (!op) return { refused: `It is too large to be put back; the copy is in ${journal}, named ${step.copy}.` };
+  const outcome = await applyChange({
+    project,
+    op,
+    expect: hostState(project, step.path),
+    temporary: step.temporary,
+    ...(step.before ? { exactMode: step.before.mode } : {}),
+  });
+  return outcome === 'applied' ? 'restored' : outcome;
+}
+
+function restoring(journal: string, { path, before, made, copy }: Step): ApplyOp | null {
+  if (!before) return { kind: 'delete', path, prune: made };
+  if (before.type === 'symlink') return { kind: 'symlink', path, target: before.value };
+  using directory = openDirectory(journal);
+  if ((directory.lstat(copy)?.size ?? 0n) > MAX_BUFFER) return null;
+  return { kind: 'write', path, mode: (before.mode & 0o100) === 0 ? '100644' : '100755', bytes: directory.readFile(copy, MAX_BUFFER) };
+}
+
+const MAX_BUFFER = 2 ** 31 - 1;
+
+function clean(project: string, step: Step): void {
+  using route = openRoute(project, step.path);
+  if (route.missing.length === 0 && route.parent.lstat(step.temporary)) route.parent.unlink(step.temporary);
+  route.prune((path) => step.made.includes(path));
+}
+
+function contentOf(op: ApplyOp): Content | null {
+  switch (op.kind) {
+    case 'write':
+      return { type: 'file', value: createHash('sha256').update(op.bytes).digest('hex'), mode: op.mode === '100755' ? 0o755 : 0o644 };
+    case 'symlink':
+      return { type: 'symlink', value: op.target, mode: 0 };
+    case 'delete':
+      return null;
+  }
+}
+
+function contentAt(project: string, path: string): Content | null {
+  using route = openRoute(project, path);
+  return route.blocked === null && route.missing.length === 0 ? contentOn(route, () => route.parent.digest(route.name)) : null;
+}
+
+// A directory counts as nothing: it holds files of its own, which are other steps' business.
+function contentOn({ parent, name }: Route, digest: () => string): Content | null {
+  const stats = parent.lstat(name);
+  if (!stats || stats.isDirectory()) return null;
+  if (stats.isFile()) return { type: 'file', value: digest(), mode: Number(stats.mode) & 0o777 };
+  const target = stats.isSymbolicLink() ? parent.readlink(name) : null;
+  // The journal is text, so a target that is none could not be put back.
+  return target && isUtf8(target) ? { type: 'symlink', value: target.toString(), mode: 0 } : { type: 'other', value: '', mode: 0 };
+}
+
+function same(one: Content | null, other: Content | null): boolean {
+  if (!one || !other) return one === other;
+  return one.type === other.type && one.value === other.value && (one.mode & 0o100) === (other.mode & 0o100);
+}
+
+function report(steps: readonly Step[]): AppliedChange[] {
+  return steps.flatMap(({ path, outcome }) => (outcome === null ? [] : [{ path, outcome }]));
+}
+
+const FILE = 'journal.json';
+
+function save(journal: string, file: JournalFile): void {
+  using directory = openDirectory(journal);
+  if (directory.lstat(`${FILE}.new`)) directory.unlink(`${FILE}.new`);
+  directory.writeNew(`${FILE}.new`, Buffer.from(JSON.stringify(file)), 0o600);
+  directory.rename(`${FILE}.new`, FILE);
+  directory.fsync();
+}
+
+// A journal that could not be closed, on a full disk for example, is judged by content the next time.
+function markDone(journal: string, file: JournalFile): void {
+  try {
+    save(journal, file);
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+  }
+}
+
+function load(journal: string): JournalFile | null {
+  try {
+    using directory = openDirectory(journal);
+    if (!directory.lstat(FILE)) return null;
+    const file = JSON.parse(directory.readFile(FILE, MAX_BUFFER).toString('utf8')) as JournalFile;
+    if (file.version !== 1 || !file.steps.every((step) => TEMPORARY.test(step.temporary))) throw new SyntaxError('not a journal');
+    return file;
+  } catch (cause) {
+    if (errorCode(cause) === 'ENOENT') return null;
+    throw new AgsError('state.damaged', `The journal of an earlier apply cannot be read: ${journal}`, {
+      hint: 'The copies of the files it replaced are beside it. Put back what you need, then remove the directory.',
+      cause,
+    });
+  }
+}

@@ -1,0 +1,46 @@
+// review/lanes.ts: where does a changed file act once it is taken, and what must a reviewer be told about it?
+// Invariant: the most serious fact decides the lane. A file whose path matches a rule can never talk its way out of the
+// rule by its content. Reasons are safe to print, and the most serious comes first.
+import { visible } from '../lib/sanitize.ts';
+import type { Lane } from '../protocol/changes.ts';
+import { addedLines } from './added-lines.ts';
+import { contentFacts } from './content-facts.ts';
+import { bySeverity, type ClassifyInput, type Content, type Fact } from './fact.ts';
+import { inspect } from './inspectors.ts';
+import { type InspectorId, LANE_RULES } from './lane-rules.ts';
+import { foldPath } from './names.ts';
+import { compilePatterns } from './path-pattern.ts';
+
+export type { ClassifyInput, Content } from './fact.ts';
+
+export function classify(input: ClassifyInput): { lane: Lane; reasons: string[] } {
+  const facts = bySeverity([...ruleFacts(input), ...contentFacts(input)]);
+  const worst = facts[0]?.level ?? 'look';
+  return { lane: worst === 'look' ? 'inert' : worst, reasons: [...new Set(facts.map((fact) => fact.say))] };
+}
+
+function ruleFacts({ path, from, before, after }: ClassifyInput): Fact[] {
+  const now = foldPath(path);
+  const then = from === undefined ? now : foldPath(from);
+  const inspected: Fact[] = [];
+  const general: Fact[] = [];
+  for (const { rule, matcher } of MATCHERS) {
+    const isOne = matcher.test(now);
+    const wasOne = then === now ? isOne : matcher.test(then);
+    if (!isOne && !wasOne) continue;
+    general.push({ level: rule.lane, say: isOne ? rule.reason : `${rule.reason} Its name was ${visible(from ?? path)}.` });
+    // What another file said before it got this name is news now.
+    if (rule.content && isOne && after) inspected.push(...inspectFile(rule.content, wasOne ? before : null, after));
+  }
+  if (general.length > 0 && after === null) general.push({ level: 'look', say: 'It is deleted.' });
+  return [...inspected, ...general];
+}
+
+function inspectFile(id: InspectorId, before: Content | null, after: Content): Fact[] {
+  if (after.mode === '120000') return [];
+  if (after.text === null) return [{ level: 'host', say: 'It could not be searched for changes that matter.' }];
+  const earlier = before === null || before.mode === '120000' ? null : before.text;
+  return inspect(id, { before: earlier, after: after.text, added: addedLines(earlier, after.text) });
+}
+
+const MATCHERS = LANE_RULES.map((rule) => ({ rule, matcher: compilePatterns(rule.match) }));

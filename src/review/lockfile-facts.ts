@@ -1,0 +1,63 @@
+// review/lockfile-facts.ts: does a lock file now take code from somewhere it did not before?
+// Compared by origin (scheme, host, port): a package that moves to another host, or from https to http, is told.
+import type { Inspected } from './added-lines.ts';
+import { type Fact, quote } from './fact.ts';
+
+export function lockfileFacts({ before, after, added }: Inspected): Fact[] {
+  const known = before === null ? new Set<string>() : origins(before);
+  const facts = [...origins(after)]
+    .filter((origin) => !known.has(origin))
+    .map((origin): Fact => ({ level: 'host', say: `Takes packages from ${quote(origin)}, which it did not before.` }));
+  // YAML and TOML can spell an address so that a text search does not see it. Tools that write lock files never do.
+  if (parseJson(after) === undefined && added.some(({ text }) => /\\[xu][0-9a-f]{2}/i.test(text))) {
+    facts.push({ level: 'host', say: 'Contains escaped characters, which can hide an address.' });
+  }
+  return facts;
+}
+
+function origins(text: string): Set<string> {
+  const found = new Set<string>();
+  for (const address of addresses(text)) {
+    for (const [, scheme = '', host = '', local = ''] of address.matchAll(ORIGIN)) {
+      found.add(local === '' ? `${scheme}://${host}`.toLowerCase() : `${local}:`.toLowerCase());
+    }
+  }
+  return found;
+}
+
+function addresses(text: string): string[] {
+  const value = parseJson(text);
+  // Not JSON: yarn, pnpm, cargo, poetry and others. Every address in the text counts, save those for readers.
+  if (value === undefined) return text.split('\n').filter((line) => !LINE_FOR_READERS.test(line));
+  const found: string[] = [];
+  const open: unknown[] = [value];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next === 'string') found.push(next);
+    if (typeof next !== 'object' || next === null) continue;
+    for (const [key, entry] of Object.entries(next)) {
+      // Deno writes the address as the key.
+      found.push(key);
+      if (!FOR_READERS.has(key) || isPackage(entry)) open.push(entry);
+    }
+  }
+  return found;
+}
+
+// A package may be called "license".
+function isPackage(entry: unknown): boolean {
+  return typeof entry === 'object' && entry !== null && ('version' in entry || 'resolved' in entry);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const FOR_READERS = new Set(['funding', 'homepage', 'support', 'deprecated', 'license', 'authors', 'description', 'bugs', 'repository']);
+const LINE_FOR_READERS = /^\s*["']?(?:homepage|funding|deprecated|description|license)["']?\s*[:=][^{]*$/i;
+// As lenient as URL parsers: any number of slashes, backslashes too, and the host stands after the last "@".
+const ORIGIN =
+  /\b(?:((?:\w{1,10}\+)?(?:https?|git|ssh|ftps?|s3|svn|hg|bzr)):(?=[^\s])[\\/]{0,4}(?:[^\s/\\?#"']{1,200}@)?([^\s/\\?#"'@,;)\]}<>]{1,253})|(file|portal|exec):(?=[^\s"']))/gi;

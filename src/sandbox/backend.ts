@@ -1,0 +1,31 @@
+// sandbox/backend.ts: a way to isolate. Every backend passes the same conformance suite (test/conformance).
+import type { SandboxSpec } from '../protocol/spec.ts';
+
+/** The command's own descriptors: what a caller's terminal, pipe or file is. */
+export interface Stdio {
+  readonly stdin: number | 'ignore' | 'pipe';
+  readonly stdout: number | 'pipe';
+  readonly stderr: number | 'pipe';
+  /** A pseudo-terminal slave of ours that becomes the command's controlling terminal. */
+  readonly terminal: number | null;
+}
+
+export interface Sandbox {
+  /** PID 1 of the sandbox, as the host sees it. */
+  readonly initPid: number;
+  readonly stdin: NodeJS.WritableStream | null;
+  readonly stdout: NodeJS.ReadableStream | null;
+  readonly stderr: NodeJS.ReadableStream | null;
+  /** Resolves when no process of the sandbox is left. 128 + n when the command died of signal n. */
+  readonly done: Promise<number>;
+  /** Delivers a signal to the command, as its terminal would. */
+  signal(name: NodeJS.Signals): void;
+  /** Ends every process inside at once. */
+  kill(): void;
+}
+
+export interface Backend {
+  readonly name: 'native';
+  /** Rejects, and leaves nothing behind, unless every restriction in `spec` is in force. */
+  start(spec: SandboxSpec, command: readonly string[], stdio: Stdio): Promise<Sandbox>;
+}

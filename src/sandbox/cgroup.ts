@@ -1,0 +1,276 @@
+// sandbox/cgroup.ts: one control group per sandbox: made before its first process, emptied and removed after its last.
+// Invariant: limits are in place before anything can enter. When a group is closed no process is left in it and the group
+// is gone; if its owner was killed, its name says who that was, so that `ags cleanup` can finish the job.
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AgsError } from '../protocol/errors.ts';
+import type { Limits } from '../protocol/spec.ts';
+import { scopeArgv, type CgroupPlan, type Controller } from './cgroup-plan.ts';
+import { startTicks, unlessGone } from './process-tree.ts';
+
+export interface CgroupStats {
+  readonly memoryBytes: number;
+  readonly peakBytes: number;
+  /** Processes the kernel killed because the group was out of memory. */
+  readonly oomKills: number;
+  readonly processes: number;
+  /** How often a new process was refused. */
+  readonly forksRefused: number;
+}
+
+export interface Cgroup extends AsyncDisposable {
+  readonly name: string;
+  /** Files into which the launcher writes "0" before it does anything else. A failed write must end the launcher. */
+  readonly enterFiles: readonly string[];
+  /** Goes in front of the launcher's argv, with `env` added to its environment. */
+  readonly prefix: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** The last figures that could be read: a systemd scope disappears with its last process. Null: no figures. */
+  stats(): CgroupStats | null;
+  /** Sends SIGKILL to everything inside, once. */
+  kill(): void;
+}
+
+// What the launcher itself needs next to the command: shells, both bwrap processes, prlimit.
+const HELPERS = 16;
+
+export function openCgroup(plan: CgroupPlan, id: string, limits: Limits): Cgroup {
+  const name = groupName(id);
+  switch (plan.kind) {
+    case 'none':
+      return group({ name, directories: [], prefix: [], env: {} });
+    case 'v1': {
+      const made = Object.entries(plan.parents).map(([controller, parent]) => ({ controller, directory: join(parent, name) }));
+      return makeGroups(name, made, (controller) => settingsV1(limits)[controller as Controller]);
+    }
+    case 'v2': {
+      if (plan.enable.length > 0) writeFileSync(join(plan.parent, 'cgroup.subtree_control'), plan.enable.map((one) => `+${one}`).join(' '));
+      const processes = Math.min(limits.processes + HELPERS, plan.processesAtMost ?? Number.POSITIVE_INFINITY);
+      const settings = plan.holds.flatMap((controller) => settingsV2(limits, processes)[controller]);
+      return makeGroups(name, [{ controller: 'all', directory: join(plan.parent, name) }], () => settings);
+    }
+    case 'scope': {
+      const prefix = scopeArgv(plan.systemdRun, name, { memoryBytes: limits.memoryBytes, processes: limits.processes + HELPERS });
+      return group({ name, directories: [join(plan.slice, `${name}.scope`)], prefix, env: { XDG_RUNTIME_DIR: plan.runtimeDir } });
+    }
+  }
+}
+
+/** Groups of sandboxes whose owner is dead, anywhere below `root`. */
+export function staleCgroups(root: string): string[] {
+  return listGroups(root, 0).filter((directory) => {
+    const owner = ownerOf(basename(directory));
+    // A number of another PID namespace says nothing here.
+    return owner !== null && owner.namespace === pidNamespace() && startTicks(owner.pid) !== owner.ticks && isOurs(directory);
+  });
+}
+
+/** Kills what is left in them and removes them. Returns the directories that are gone. */
+export async function removeStale(root: string): Promise<string[]> {
+  const stale = staleCgroups(root);
+  const removed = await Promise.all(stale.map(async (directory) => ((await remove(directory)) ? [directory] : [])));
+  return removed.flat();
+}
+
+type Setting = readonly [file: string, value: string, optional?: 'optional'];
+
+// A limit of memory alone would only push a hog into swap. The swap files are missing where the kernel has no swap accounting.
+// A group weighs half of the processes around it, so that a sandbox with many of them leaves the machine usable.
+function settingsV2(limits: Limits, processes: number): Record<Controller, Setting[]> {
+  return {
+    memory: [
+      ['memory.max', String(limits.memoryBytes)],
+      ['memory.swap.max', '0', 'optional'],
+    ],
+    pids: [['pids.max', String(processes)]],
+    cpu: [['cpu.weight', '50', 'optional']],
+  };
+}
+
+function settingsV1(limits: Limits): Record<Controller, Setting[]> {
+  const bytes = String(limits.memoryBytes);
+  return {
+    memory: [
+      ['memory.limit_in_bytes', bytes],
+      ['memory.memsw.limit_in_bytes', bytes, 'optional'],
+      ['memory.swappiness', '0', 'optional'],
+    ],
+    pids: [['pids.max', String(limits.processes + HELPERS)]],
+    cpu: [['cpu.shares', '512', 'optional']],
+  };
+}
+
+interface Made {
+  readonly controller: string;
+  readonly directory: string;
+}
+
+function makeGroups(name: string, made: readonly Made[], settings: (controller: string) => readonly Setting[]): Cgroup {
+  const directories = made.map(({ directory }) => directory);
+  try {
+    for (const { controller, directory } of made) {
+      mkdirSync(directory);
+      for (const [file, value, optional] of settings(controller)) {
+        if (optional && !existsSync(join(directory, file))) continue;
+        writeFileSync(join(directory, file), value);
+      }
+    }
+  } catch (cause) {
+    for (const directory of directories) tryRemove(directory);
+    throw new AgsError('backend.failed', 'The control group of the sandbox could not be set up.', { cause, hint: 'Run: ags doctor' });
+  }
+  return group({ name, directories, prefix: [], env: {} });
+}
+
+interface Parts {
+  readonly name: string;
+  readonly directories: readonly string[];
+  readonly prefix: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+function group(parts: Parts): Cgroup {
+  const { name, directories, prefix, env } = parts;
+  let last: CgroupStats | null = null;
+  return {
+    name,
+    prefix,
+    env,
+    // systemd-run has entered already.
+    enterFiles: prefix.length > 0 ? [] : directories.map((directory) => join(directory, 'cgroup.procs')),
+    stats() {
+      last = readStats(directories) ?? last;
+      return last;
+    },
+    kill: () => directories.forEach(killAll),
+    async [Symbol.asyncDispose]() {
+      const gone = await Promise.all(directories.map(remove));
+      if (gone.includes(false)) {
+        throw new AgsError('backend.failed', `Processes of the sandbox could not be ended; they are in ${directories.join(', ')}.`, {
+          hint: 'They are probably waiting for a device or a network file system. Later: ags cleanup',
+        });
+      }
+    },
+  };
+}
+
+function readStats(directories: readonly string[]): CgroupStats | null {
+  const text = (file: string): string | undefined => directories.map((directory) => readIfThere(join(directory, file))).find((found) => found !== undefined);
+  const number = (...files: string[]): number | undefined => files.map((file) => Number.parseInt(text(file) ?? '', 10)).find((found) => !Number.isNaN(found));
+  const counter = (word: string, ...files: string[]): number => Number(new RegExp(`^${word} (\\d+)$`, 'm').exec(files.map((file) => text(file) ?? '').join('\n'))?.[1] ?? 0);
+  const memoryBytes = number('memory.current', 'memory.usage_in_bytes');
+  const processes = number('pids.current');
+  if (memoryBytes === undefined && processes === undefined) return null;
+  return {
+    memoryBytes: memoryBytes ?? 0,
+    peakBytes: number('memory.peak', 'memory.max_usage_in_bytes') ?? memoryBytes ?? 0,
+    oomKills: counter('oom_kill', 'memory.events', 'memory.oom_control'),
+    processes: processes ?? 0,
+    forksRefused: counter('max', 'pids.events'),
+  };
+}
+
+/** True when the group is gone. A killed process needs a moment to leave; one that waits for a device may never. */
+async function remove(directory: string): Promise<boolean> {
+  for (let waitMs = 1; waitMs < 2000; waitMs *= 2) {
+    if (tryRemove(directory)) return true;
+    killAll(directory);
+    await sleep(waitMs);
+  }
+  return tryRemove(directory);
+}
+
+function tryRemove(directory: string): boolean {
+  try {
+    rmdirSync(directory);
+    return true;
+  } catch (error) {
+    const code = errorCode(error);
+    // A scope belongs to its service manager, which removes it as soon as it is empty.
+    if (code === 'ENOENT' || code === 'ENODEV') return true;
+    if (code === 'EBUSY' || code === 'ENOTEMPTY' || code === 'EACCES' || code === 'EPERM') return false;
+    throw error;
+  }
+}
+
+function killAll(directory: string): void {
+  // Without this a fork bomb can be faster than the loop below.
+  writeIfThere(join(directory, 'pids.max'), '0');
+  if (writeIfThere(join(directory, 'cgroup.kill'), '1')) return;
+  for (const line of (readIfThere(join(directory, 'cgroup.procs')) ?? '').split('\n')) {
+    const pid = Number(line);
+    // 0 stands for a process outside of our PID namespace, and for kill(2) it means ourselves.
+    if (pid > 1 && pid !== process.pid) signal(pid);
+  }
+}
+
+function signal(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (errorCode(error) !== 'ESRCH') throw error;
+  }
+}
+
+/** Another user's groups are theirs to clean up. */
+function isOurs(directory: string): boolean {
+  const uid = process.getuid?.();
+  return uid === 0 || statSync(directory, { throwIfNoEntry: false })?.uid === uid;
+}
+
+function groupName(id: string): string {
+  if (!/^[a-z0-9-]+$/.test(id)) throw new AgsError('usage.invalid', `"${id}" cannot name a control group.`);
+  return `ags-${id}.${process.pid}.${startTicks(process.pid)}.${pidNamespace()}`;
+}
+
+function ownerOf(name: string): { pid: number; ticks: string; namespace: string } | null {
+  const [, pid, ticks, namespace] = /^ags-[a-z0-9-]+\.(\d+)\.(\d+)\.(\d+)(?:\.scope)?$/.exec(name) ?? [];
+  return pid && ticks && namespace ? { pid: Number(pid), ticks, namespace } : null;
+}
+
+function pidNamespace(): string {
+  return readlinkSync('/proc/self/ns/pid').replace(/\D/g, '');
+}
+
+// Deep enough for user.slice/user-1000.slice/user@1000.service/app.slice/<terminal>.slice, below a controller's name.
+function listGroups(directory: string, depth: number): string[] {
+  const entries = unlessGone(() => readdirSync(directory, { withFileTypes: true }), []);
+  return entries.flatMap((entry) => {
+    const { name } = entry;
+    if (!entry.isDirectory()) return [];
+    const below = join(directory, name);
+    if (ownerOf(name) !== null) return [below];
+    return depth < 8 ? listGroups(below, depth + 1) : [];
+  });
+}
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+function writeIfThere(file: string, value: string): boolean {
+  // Opened without O_CREAT: creating a file in a cgroup is EACCES, which would look like a missing right.
+  if (!existsSync(file)) return false;
+  try {
+    writeFileSync(file, value, { flag: 'r+' });
+    return true;
+  } catch (error) {
+    if (isGone(error)) return false;
+    throw error;
+  }
+}
+
+function isGone(error: unknown): boolean {
+  const code = errorCode(error);
+  return code === 'ENOENT' || code === 'ENODEV';
+}
+
+function errorCode(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}

@@ -1,0 +1,163 @@
+// sandbox/disk-usage.ts: how much disk a sandbox holds: its directories, and files it has deleted but keeps open.
+// Invariant: what is walked is hostile. Every directory is entered by descriptor, so no link is followed and no path is too
+// long; names are bytes; what cannot be looked into is reported as such and never taken for empty.
+import { closeSync, constants, lstatSync, openSync, opendirSync, readdirSync, readlinkSync, statSync, type Dir, type Stats } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
+
+export interface DiskUsage {
+  readonly bytes: number;
+  /** Files, directories and links. */
+  readonly files: number;
+  /** Bytes of memory files (memfd) that are open, mapped or not. */
+  readonly memoryFileBytes: number;
+  /** False: something could not be looked into, or there was too much of it. */
+  readonly complete: boolean;
+}
+
+export interface DiskInput {
+  readonly directories: readonly string[];
+  /** Whose open files are looked at. */
+  readonly pids: readonly number[];
+  /** Counting ends here: more is over the limit anyway. */
+  readonly maxBytes: number;
+  readonly maxFiles: number;
+}
+
+/** Works in slices of a few milliseconds, so that whatever else this process does goes on. Null: aborted. */
+export async function measureDisk(input: DiskInput, signal: AbortSignal): Promise<DiskUsage | null> {
+  const total = { bytes: 0, files: 0, memoryFileBytes: 0, complete: true };
+  const done = await inSlices(walkAll(input, total, new Set()), signal);
+  return done ? total : null;
+}
+
+type Total = { -readonly [K in keyof DiskUsage]: DiskUsage[K] };
+
+// Deeper than any project; a tree made to exhaust our descriptors is not measured but reported.
+const MAX_DEPTH = 200;
+const MAX_OPEN_FILES = 100_000;
+const SLICE_MS = 3;
+
+function* walkAll(input: DiskInput, total: Total, counted: Set<string>): Generator<void> {
+  for (const directory of input.directories) {
+    const handle = enter(directory, total);
+    if (handle !== null) yield* walk(handle, 0, input, total, counted);
+  }
+  yield* openFiles(input.pids, total, counted);
+}
+
+function* walk(handle: number, depth: number, input: DiskInput, total: Total, counted: Set<string>): Generator<void> {
+  try {
+    const below = yield* countEntries(handle, input, total, counted);
+    if (depth === MAX_DEPTH && below.length > 0) total.complete = false;
+    else {
+      for (const name of below) {
+        if (isOver(input, total)) return;
+        const child = enter(at(handle, name), total);
+        if (child !== null) yield* walk(child, depth + 1, input, total, counted);
+      }
+    }
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function* countEntries(handle: number, input: DiskInput, total: Total, counted: Set<string>): Generator<void, Buffer[]> {
+  const below: Buffer[] = [];
+  const directory = openListing(handle, total);
+  if (directory === null) return below;
+  try {
+    for (let entry = directory.readSync(); entry !== null && !isOver(input, total); entry = directory.readSync()) {
+      const name = Buffer.from(entry.name, 'latin1');
+      const stats = look<Stats | null>(() => lstatSync(at(handle, name)), null, total);
+      if (stats !== null) count(stats, total, counted);
+      if (stats?.isDirectory()) below.push(name);
+      yield;
+    }
+  } finally {
+    directory.closeSync();
+  }
+  return below;
+}
+
+function count(stats: Stats, total: Total, counted: Set<string>): void {
+  total.files += 1;
+  if (stats.nlink > 1 && !stats.isDirectory() && !first(stats, counted)) return;
+  total.bytes += stats.blocks * 512;
+}
+
+// A deleted file keeps its blocks for as long as anyone has it open. Descriptors that are on their way through a socket, and
+// mappings whose descriptor is closed, cannot be seen without root: those are left to the free-space floor.
+function* openFiles(pids: readonly number[], total: Total, counted: Set<string>): Generator<void> {
+  let looked = 0;
+  for (const pid of pids) {
+    for (const fd of look(() => readdirSync(`/proc/${pid}/fd`), [], total)) {
+      if (++looked > MAX_OPEN_FILES) {
+        total.complete = false;
+        return;
+      }
+      const link = `/proc/${pid}/fd/${fd}`;
+      const target = look(() => readlinkSync(link), '', total);
+      if (target.endsWith(' (deleted)')) countOpen(link, target, total, counted);
+      yield;
+    }
+  }
+}
+
+function countOpen(link: string, target: string, total: Total, counted: Set<string>): void {
+  const stats = look<Stats | null>(() => statSync(link), null, total);
+  if (stats === null || !stats.isFile() || stats.nlink > 0 || !first(stats, counted)) return;
+  if (target.startsWith('/memfd:')) total.memoryFileBytes += stats.blocks * 512;
+  else total.bytes += stats.blocks * 512;
+}
+
+function first(stats: Stats, counted: Set<string>): boolean {
+  const key = `${stats.dev}:${stats.ino}`;
+  if (counted.has(key)) return false;
+  counted.add(key);
+  return true;
+}
+
+function isOver(input: DiskInput, total: Total): boolean {
+  return total.bytes > input.maxBytes || total.files > input.maxFiles;
+}
+
+/** Null: it is gone, or no longer a directory. One that may not be read is counted as found, and said so. */
+function enter(path: string | Buffer, total: Total): number | null {
+  return look<number | null>(() => openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW), null, total);
+}
+
+function look<T>(at: () => T, nothing: T, total: Total): T {
+  try {
+    return at();
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'EACCES' || code === 'EPERM') total.complete = false;
+    else if (code !== 'ENOENT' && code !== 'ESRCH' && code !== 'ENOTDIR' && code !== 'ELOOP') throw error;
+    return nothing;
+  }
+}
+
+// A name on Linux need not be UTF-8; latin1 keeps every byte. Small batches, because a directory may hold a million names.
+function openListing(handle: number, total: Total): Dir | null {
+  return look<Dir | null>(() => opendirSync(`/proc/self/fd/${handle}`, { encoding: 'latin1', bufferSize: 128 }), null, total);
+}
+
+function at(handle: number, name: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`/proc/self/fd/${handle}/`), name]);
+}
+
+async function inSlices(steps: Generator<void>, signal: AbortSignal): Promise<boolean> {
+  let until = performance.now() + SLICE_MS;
+  try {
+    for (;;) {
+      if (steps.next().done === true) return true;
+      if (performance.now() < until) continue;
+      await setImmediate();
+      if (signal.aborted) return false;
+      until = performance.now() + SLICE_MS;
+    }
+  } finally {
+    // Closes the descriptors of a walk that was cut short.
+    steps.return(undefined);
+  }
+}

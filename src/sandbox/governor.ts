@@ -1,0 +1,162 @@
+// sandbox/governor.ts: watches a running sandbox for the limits that no kernel mechanism holds, and reports. It never kills.
+// Invariant: each limit is reported once, as soon as it is seen. Watching keeps no process alive, and a run that is over
+// before the first look has cost next to nothing.
+import { stat, statfs } from 'node:fs/promises';
+import type { Limits } from '../protocol/spec.ts';
+import { measureDisk } from './disk-usage.ts';
+import { allowance, diskBreach, freeBreach, memoryUsed, nextDelayMs, PACE, shouldLookForMemoryFiles, shouldMeasure } from './governor-rules.ts';
+import type { Breach, FreeSpace, Measured } from './governor-rules.ts';
+import { exactMemory, machineSharedBytes, quickMemory } from './memory-usage.ts';
+import { processTree, startTicks } from './process-tree.ts';
+
+export type { Breach } from './governor-rules.ts';
+
+export interface WatchInput {
+  /** The sandbox's PID 1, as the host numbers it. */
+  readonly initPid: number;
+  readonly limits: Limits;
+  /** False when a cgroup holds memory: then it is only looked at for the record. */
+  readonly watchMemory: boolean;
+  /** Counted together as disk: the workspace's upper and the home. */
+  readonly directories: readonly string[];
+  /** What must stay free on their file systems, whoever takes it. */
+  readonly freeFloorBytes: number;
+  onBreach(breach: Breach): void;
+}
+
+export interface Peak {
+  readonly memoryBytes: number;
+  /** Processes and threads. */
+  readonly processes: number;
+  readonly diskBytes: number;
+}
+
+export interface Watch {
+  stop(): void;
+  peak(): Peak;
+}
+
+export function watchSandbox(input: WatchInput): Watch {
+  const ended = new AbortController();
+  const peak = { memoryBytes: 0, processes: 0, diskBytes: 0 };
+  const reported = new Set<Breach['limit']>();
+  const report = (breach: Breach | null): void => {
+    if (breach === null || ended.signal.aborted || reported.has(breach.limit)) return;
+    reported.add(breach.limit);
+    input.onBreach(breach);
+  };
+  const memory = memoryMeter(input, ended.signal);
+  const disk = diskMeter(input, ended.signal);
+  // A pid alone could belong to someone else by the next look.
+  const init = startTicks(input.initPid);
+  const startedMs = performance.now();
+  let last = { atMs: startedMs, used: 0 };
+  let timer: NodeJS.Timeout | undefined;
+
+  const look = async (): Promise<void> => {
+    const atMs = performance.now();
+    report(timeBreach(input.limits, atMs - startedMs));
+    const tree = init === null || startTicks(input.initPid) !== init ? null : processTree(input.initPid);
+    if (tree === null) return;
+    // Not awaited: a tree of a million files must not keep us from looking at memory.
+    void disk(tree.pids).then(({ usedBytes, breach }) => {
+      peak.diskBytes = Math.max(peak.diskBytes, usedBytes);
+      report(breach);
+    });
+    const used = await memory(tree.pids);
+    peak.memoryBytes = Math.max(peak.memoryBytes, used);
+    peak.processes = Math.max(peak.processes, tree.tasks);
+    const allowed = input.limits.memoryBytes;
+    if (input.watchMemory && used > allowed) report({ limit: 'memory', unit: 'bytes', used, allowed });
+    const growthPerMs = (used - last.used) / (atMs - last.atMs);
+    last = { atMs, used };
+    lookIn(input.watchMemory ? nextDelayMs({ used, growthPerMs, allowed, costMs: performance.now() - atMs }) : PACE.slowestMs);
+  };
+  const lookIn = (delayMs: number): void => {
+    if (ended.signal.aborted) return;
+    const leftMs = (input.limits.wallSeconds ?? Number.POSITIVE_INFINITY) * 1000 - (performance.now() - startedMs);
+    timer = setTimeout(() => void look(), leftMs > 0 ? Math.min(delayMs, leftMs + 1) : delayMs);
+    timer.unref();
+  };
+  lookIn(PACE.firstMs);
+  return {
+    stop() {
+      ended.abort();
+      clearTimeout(timer);
+    },
+    peak: () => ({ ...peak }),
+  };
+}
+
+function timeBreach({ wallSeconds }: Limits, elapsedMs: number): Breach | null {
+  if (wallSeconds === null || elapsedMs < wallSeconds * 1000) return null;
+  return { limit: 'time', unit: 'seconds', used: Math.round(elapsedMs / 1000), allowed: wallSeconds };
+}
+
+function memoryMeter(input: WatchInput, signal: AbortSignal): (pids: readonly number[]) => Promise<number> {
+  const allowed = input.limits.memoryBytes;
+  let sharedThen = input.watchMemory ? machineSharedBytes() : 0;
+  let memoryFileBytes = 0;
+  return async (pids) => {
+    const quick = quickMemory(pids);
+    if (!input.watchMemory) return quick.privateBytes;
+    const sharedNow = machineSharedBytes();
+    const mightBeOver = quick.atMostBytes + memoryFileBytes > allowed;
+    if (shouldLookForMemoryFiles(sharedNow - sharedThen, memoryFileBytes, allowed) || (mightBeOver && memoryFileBytes > 0)) {
+      const open = await measureDisk({ directories: [], pids, maxBytes: Number.POSITIVE_INFINITY, maxFiles: Number.POSITIVE_INFINITY }, signal);
+      memoryFileBytes = open?.memoryFileBytes ?? memoryFileBytes;
+      sharedThen = sharedNow;
+    }
+    if (quick.atMostBytes + memoryFileBytes <= allowed) return quick.privateBytes + memoryFileBytes;
+    return memoryUsed(await exactMemory(pids), memoryFileBytes);
+  };
+}
+
+interface DiskLook {
+  readonly usedBytes: number;
+  readonly breach: Breach | null;
+}
+
+function diskMeter(input: WatchInput, signal: AbortSignal): (pids: readonly number[]) => Promise<DiskLook> {
+  const allowed = allowance(input.limits.diskBytes);
+  const start = freeSpace(input.directories);
+  let last: Measured = { atMs: performance.now(), tookMs: 0, usage: { bytes: 0, files: 0, memoryFileBytes: 0, complete: true }, free: null };
+  let busy = false;
+  const measure = async (pids: readonly number[]): Promise<Breach | null> => {
+    const [atStart, free] = [await start, await freeSpace(input.directories)];
+    if (atStart === null || free === null) return null;
+    const low = freeBreach(free, input.freeFloorBytes);
+    const atMs = performance.now();
+    if (low !== null || !shouldMeasure(last, atStart, free, atMs, allowed)) return low;
+    const usage = await measureDisk({ directories: input.directories, pids, maxBytes: allowed.bytes, maxFiles: allowed.files }, signal);
+    if (usage === null) return null;
+    last = { atMs, tookMs: performance.now() - atMs, usage, free };
+    return diskBreach(usage, atStart, free, allowed);
+  };
+  return async (pids) => {
+    if (busy) return { usedBytes: 0, breach: null };
+    busy = true;
+    const breach = await measure(pids);
+    busy = false;
+    return { usedBytes: last.usage.bytes, breach };
+  };
+}
+
+/** Null when a directory is gone: the run is over and being cleared away. */
+async function freeSpace(directories: readonly string[]): Promise<FreeSpace | null> {
+  const seen = await Promise.all(directories.map((path) => Promise.all([stat(path), statfs(path)]))).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
+  if (seen === null) return null;
+  const each = [...new Map(seen.map(([{ dev }, space]) => [dev, space])).values()];
+  const bytes = each.map((one) => one.bavail * one.bsize);
+  const files = each.map((one) => one.ffree);
+  return {
+    bytes: bytes.reduce((sum, one) => sum + one, 0),
+    files: files.reduce((sum, one) => sum + one, 0),
+    leastBytes: Math.min(...bytes),
+    leastFiles: Math.min(...files),
+    totalFiles: Math.min(...each.map((one) => one.files)),
+  };
+}

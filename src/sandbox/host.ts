@@ -1,0 +1,85 @@
+// sandbox/host.ts: what the native backend needs from this machine, or the sentence that says what is missing.
+import { accessSync, constants, existsSync, lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
+import { run } from '../lib/process.ts';
+import { chooseCgroup, type CgroupPlan } from './cgroup-plan.ts';
+import type { LimitHost } from './limits.ts';
+import { seccompArch } from './seccomp.ts';
+
+export interface NativeHost {
+  readonly arch: 'x64' | 'arm64';
+  readonly programs: Readonly<Record<ProgramName, string>>;
+  readonly cgroupPlan: CgroupPlan;
+  readonly limitHost: LimitHost;
+}
+
+type ProgramName = 'bwrap' | 'unshare' | 'mount' | 'setsid' | 'prlimit';
+const NEEDED: readonly ProgramName[] = ['bwrap', 'unshare', 'mount', 'setsid', 'prlimit'];
+const PROGRAM_DIRS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin', '/run/current-system/sw/bin'];
+
+export async function inspectHost(input: { platform: string; nodeArch: string; uid: number; cacheDir: string; runtimeDir: string; memoryBytes: number; kernel: string }): Promise<NativeHost> {
+  const arch = seccompArch(input.nodeArch);
+  if (input.platform !== 'linux' || arch === null) {
+    throw new AgsError('backend.unavailable', `The native sandbox needs Linux on x86_64 or arm64; this is ${input.platform} on ${input.nodeArch}.`, { hint: 'See what works here: ags doctor' });
+  }
+  const programs = Object.fromEntries(NEEDED.map((name) => [name, findProgram(name)]));
+  const missing = NEEDED.filter((name) => programs[name] === null);
+  if (missing.length > 0) throw programMissing(missing);
+  if (input.uid === 0 && findProgram('perl') === null) throw programMissing(['perl']);
+  const cgroupPlan = await chooseCgroup({ root: '/sys/fs/cgroup', uid: input.uid, self: readFileSync('/proc/self/cgroup', 'utf8'), runtimeDir: input.runtimeDir, cacheDir: input.cacheDir, bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() });
+  return {
+    arch,
+    programs: programs as Record<ProgramName, string>,
+    cgroupPlan,
+    limitHost: { memoryBytes: input.memoryBytes, kernel: input.kernel, procLimits: readFileSync('/proc/self/limits', 'utf8'), cgroup: cgroupPlan, prlimit: programs['prlimit'] ?? '/usr/bin/prlimit' },
+  };
+}
+
+/** Never looked up in the user's PATH, which may lead through a project. */
+export function findProgram(name: string): string | null {
+  return PROGRAM_DIRS.map((dir) => join(dir, name)).find((path) => isExecutable(path)) ?? null;
+}
+
+export function programMissing(names: readonly string[]): AgsError {
+  const packages = [...new Set(names.map((name) => (name === 'bwrap' ? 'bubblewrap' : name === 'perl' ? 'perl' : 'util-linux')))];
+  return new AgsError('backend.unavailable', `The sandbox needs ${names.join(', ')}, which ${names.length === 1 ? 'is' : 'are'} not installed.`, { hint: `Install: ${installCommand(packages)}` });
+}
+
+export function installCommand(packages: readonly string[]): string {
+  const managers: readonly (readonly [string, string])[] = [
+    ['apt-get', 'apt-get install -y'], ['dnf', 'dnf install -y'], ['pacman', 'pacman -S --noconfirm'], ['zypper', 'zypper install -y'], ['apk', 'apk add'],
+  ];
+  const found = managers.find(([program]) => findProgram(program) !== null)?.[1] ?? 'your package manager: install';
+  return `sudo ${found} ${packages.join(' ')}`;
+}
+
+/** A directory of the system that root's launcher mounts over in its own namespace; none of the sandbox's sources may lie below it. */
+export function chooseStage(sources: readonly string[]): string {
+  const free = ['/mnt', '/media', '/srv', '/home', '/boot'].find((dir) => existsSync(dir) && lstatSync(dir).isDirectory() && !sources.some((path) => path === dir || path.startsWith(`${dir}/`)));
+  if (free === undefined) throw new AgsError('backend.failed', 'No directory is left over which the sandbox could be staged (tried /mnt, /media, /srv, /home, /boot).');
+  return free;
+}
+
+/** The character device 0:0 by which overlayfs marks a deletion. Any user may make this one device. */
+export async function ensureWhiteout(stateDir: string): Promise<string> {
+  const path = join(stateDir, 'whiteout');
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat?.isCharacterDevice() === true && stat.rdev === 0) return path;
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  rmSync(path, { force: true });
+  const made = await run(['mknod', path, 'c', '0', '0'], { env: { PATH: PROGRAM_DIRS.join(':') } });
+  if (made.exitCode !== 0 && !existsSync(path)) {
+    throw new AgsError('backend.unavailable', `A whiteout cannot be made in ${stateDir}: ${made.stderr.trim()}`, { hint: 'Linux 5.8 or newer is needed, and a state directory on a local file system: set XDG_STATE_HOME' });
+  }
+  return path;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,81 @@
+// sandbox/native-prepare.ts: the directories of one run, made before anything is mounted.
+// Invariant: every mount point that lies in a directory the sandbox can write is made here, by us, in a directory the
+// sandbox has never seen, so bwrap never walks a path that an agent could have prepared.
+import { chmodSync, chownSync, linkSync, lstatSync, mkdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { SandboxSpec, WorkspaceMount } from '../protocol/spec.ts';
+import type { Launch } from './native-launch.ts';
+
+export interface PrepareInput {
+  readonly runDir: string;
+  /** A character device 0:0 on the same file system: what overlayfs takes for "deleted". */
+  readonly whiteout: string;
+  readonly callerIsRoot: boolean;
+}
+
+export function prepareRunDir(input: PrepareInput, spec: SandboxSpec, launch: Launch): void {
+  const { runDir } = input;
+  const own = (path: string): void => {
+    if (input.callerIsRoot) chownSync(path, spec.user.uid, spec.user.gid);
+  };
+  const workspace = spec.mounts.find((m) => m.kind === 'workspace')?.workspace;
+  if (workspace !== undefined && workspace.kind !== 'copy') prepareOverlay(input, workspace, own);
+  if (launch.files.length > 0) mkdirSync(join(runDir, 'files'), { recursive: true });
+  for (const file of launch.files) writeFileSync(join(runDir, file.path), file.content, { mode: 0o444 });
+  if (launch.staged.length > 0) mkdirSync(join(runDir, 'stage'), { recursive: true });
+  for (const { from, at } of launch.staged) placeholder(join(runDir, at), statSync(from).isDirectory());
+  prepareMountPoints(spec, own);
+}
+
+function prepareOverlay({ runDir, whiteout, callerIsRoot }: PrepareInput, workspace: Exclude<WorkspaceMount, { kind: 'copy' }>, own: (path: string) => void): void {
+  mkdirSync(join(runDir, 'merged'), { recursive: true });
+  // Root mounts the id-mapped lower on a directory of this name; everybody else needs no more than a link.
+  if (!callerIsRoot) symlinkSync(workspace.lower, join(runDir, 'lower'));
+  if (workspace.kind === 'frozen-overlay') symlinkSync(workspace.upper, join(runDir, 'upper'));
+  if (workspace.hidden.length === 0) return;
+  const layer = join(runDir, 'hide');
+  mkdirSync(layer);
+  for (const path of workspace.hidden) {
+    mkdirSync(dirname(join(layer, path)), { recursive: true });
+    linkSync(whiteout, join(layer, path));
+  }
+  // The topmost layer decides what a merged directory looks like, so these copies must look like the originals.
+  for (const dir of new Set(['.', ...workspace.hidden.flatMap(parents)])) {
+    const original = lstatSync(join(workspace.lower, dir));
+    const copy = join(layer, dir);
+    chmodSync(copy, original.mode & 0o777);
+    own(copy);
+    utimesSync(copy, original.atime, original.mtime);
+  }
+}
+
+function parents(path: string): string[] {
+  const names = path.split('/').slice(0, -1);
+  return names.map((_, i) => names.slice(0, i + 1).join('/'));
+}
+
+function placeholder(path: string, directory: boolean): void {
+  if (directory) mkdirSync(path, { recursive: true });
+  else writeFileSync(path, '');
+}
+
+/** Mount points below a writable bind (the home) are made in its host directory. */
+function prepareMountPoints(spec: SandboxSpec, own: (path: string) => void): void {
+  const writable = spec.mounts.filter((m) => m.kind === 'bind' && m.writable);
+  for (const mount of spec.mounts) {
+    const parent = writable.findLast((m) => m !== mount && mount.to.startsWith(`${m.to}/`));
+    if (parent === undefined || parent.kind !== 'bind' || isUnderWorkspace(spec, mount.to)) continue;
+    const names = mount.to.slice(parent.to.length + 1).split('/');
+    const isFile = mount.kind === 'file' || (mount.kind === 'bind' && !statSync(mount.from).isDirectory());
+    names.forEach((_, i) => {
+      const path = join(parent.from, ...names.slice(0, i + 1));
+      if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return;
+      placeholder(path, !(isFile && i === names.length - 1));
+      own(path);
+    });
+  }
+}
+
+function isUnderWorkspace(spec: SandboxSpec, path: string): boolean {
+  return spec.mounts.some((m) => m.kind === 'workspace' && path.startsWith(`${m.to}/`));
+}

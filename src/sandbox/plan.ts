@@ -1,0 +1,112 @@
+// sandbox/plan.ts: what a sandbox over a project is made of. Pure: facts about the machine come in, a SandboxSpec comes out.
+// Invariant: allow-list the world. A host path is visible only if a line below names it.
+import { hostPath, sandboxPath, type KernelRules, type Limits, type Mount, type SandboxSpec, type WorkspaceMount } from '../protocol/spec.ts';
+import type { Machine } from './machine.ts';
+
+export interface PlanInput {
+  readonly machine: Machine;
+  readonly user: { readonly uid: number; readonly gid: number; readonly name: string; readonly shell: string };
+  readonly home: string;
+  readonly homeDir: string;
+  readonly project: string;
+  readonly cwd: string;
+  readonly workspace: WorkspaceMount;
+  /** The private git directory, where it stands inside, and the object stores it borrows from. */
+  readonly git: { readonly mounts: readonly { readonly from: string; readonly to: string; readonly writable: boolean; readonly why: string }[] } | null;
+  readonly extraMounts: readonly string[];
+  readonly hostEnv: Readonly<Record<string, string | undefined>>;
+  readonly envPass: readonly string[];
+  readonly pathEnv: readonly string[];
+  readonly envSet: Readonly<Record<string, string>>;
+  readonly limits: Limits;
+  readonly kernel: KernelRules;
+  readonly taskName: string;
+}
+
+export function planSandbox(input: PlanInput): SandboxSpec {
+  const { machine, home } = input;
+  const tools = machine.toolDirs.map((path) => bind(path, path, 'tool directory of the home'));
+  const extra = input.extraMounts.map((path) => bind(path, path, 'mounts: in the configuration'));
+  const mounts: Mount[] = [
+    ...machine.system.map((entry): Mount =>
+      entry.link === null
+        ? bind(entry.path, entry.path, 'the system')
+        : { kind: 'symlink', target: entry.link, to: sandboxPath(entry.path), why: 'the system' },
+    ),
+    { kind: 'dir', to: sandboxPath('/etc'), mode: '0755', why: 'only what is named below' },
+    ...machine.etc.map((name) => bind(`/etc/${name}`, `/etc/${name}`, 'settings of the system')),
+    ...generatedEtc(input),
+    { kind: 'proc', to: sandboxPath('/proc'), why: 'its own processes only' },
+    { kind: 'dev', to: sandboxPath('/dev'), why: 'null, zero, random, terminals' },
+    { kind: 'tmpfs', to: sandboxPath('/dev/shm'), bytes: 256 * MiB, mode: '1777', why: 'shared memory of its own' },
+    { kind: 'tmpfs', to: sandboxPath('/tmp'), bytes: input.limits.tmpBytes, mode: '1777', why: 'temporary files of its own' },
+    { kind: 'dir', to: sandboxPath('/run'), mode: '0755', why: 'no socket of the host' },
+    { kind: 'dir', to: sandboxPath('/var'), mode: '0755', why: 'nothing of the host' },
+    { kind: 'symlink', target: '../tmp', to: sandboxPath('/var/tmp'), why: 'programs expect it' },
+    { kind: 'bind', from: hostPath(input.homeDir), to: sandboxPath(home), writable: true, why: "the task's own home" },
+    ...tools,
+    ...extra,
+    { kind: 'workspace', workspace: input.workspace, to: sandboxPath(input.project), why: 'the project, copy-on-write' },
+    ...(input.git?.mounts ?? []).map((m): Mount => ({
+      kind: 'bind', from: hostPath(m.from), to: sandboxPath(m.to), writable: m.writable, why: m.why,
+    })),
+  ];
+  const visible = [...machine.system.map((s) => s.path), ...machine.toolDirs, ...input.extraMounts, input.project];
+  return {
+    hostname: 'sandbox',
+    user: { uid: input.user.uid, gid: input.user.gid, name: input.user.name },
+    mounts,
+    env: planEnv(input, visible),
+    workdir: sandboxPath(input.cwd),
+    network: 'loopback',
+    limits: input.limits,
+    kernel: input.kernel,
+  };
+}
+
+const MiB = 1024 * 1024;
+
+function bind(from: string, to: string, why: string): Mount {
+  return { kind: 'bind', from: hostPath(from), to: sandboxPath(to), writable: false, why };
+}
+
+// Generated, because the real ones name every account of the machine and its name servers.
+function generatedEtc({ user, home }: PlanInput): Mount[] {
+  const file = (name: string, content: string): Mount => ({
+    kind: 'file', content, to: sandboxPath(`/etc/${name}`), why: 'made for the sandbox',
+  });
+  return [
+    file('passwd', `root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n${user.name}:x:${user.uid}:${user.gid}::${home}:${user.shell}\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n`),
+    file('group', `root:x:0:\n${user.name}:x:${user.gid}:\nnogroup:x:65534:\n`),
+    file('hosts', '127.0.0.1 localhost sandbox\n::1 localhost\n'),
+    file('hostname', 'sandbox\n'),
+    file('resolv.conf', '# No name server: names are resolved outside the sandbox.\n'),
+  ];
+}
+
+function planEnv(input: PlanInput, visible: readonly string[]): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const [name, value] of Object.entries(input.hostEnv)) {
+    if (value === undefined) continue;
+    const named = input.envPass.some((p) => (p.endsWith('*') ? name.startsWith(p.slice(0, -1)) : p === name));
+    // A variable that says where a tool lives is of use only if that place can be seen.
+    const located = input.pathEnv.includes(name) && isVisible(value, visible);
+    if (named || located) env[name] = value;
+  }
+  return {
+    ...env,
+    PATH: (input.hostEnv['PATH'] ?? '').split(':').filter((dir) => dir.startsWith('/') && isVisible(dir, visible)).join(':') || '/usr/local/bin:/usr/bin:/bin',
+    HOME: input.home,
+    USER: input.user.name,
+    LOGNAME: input.user.name,
+    SHELL: input.user.shell,
+    TMPDIR: '/tmp',
+    ...input.envSet,
+    AGS_SANDBOX: '1',
+    AGS_TASK: input.taskName,
+  };
+}
+
+export function isVisible(path: string, visible: readonly string[]): boolean {
+  return visible.some((dir) => path === dir || path.startsWith(`${dir}/`));
+}

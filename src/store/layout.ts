@@ -1,0 +1,47 @@
+// store/layout.ts: where things are in the state directory. The directory of a task is complete: it can be carried away whole.
+import { join } from 'node:path';
+
+export interface TaskPaths {
+  readonly root: string;
+  readonly task: string;
+  readonly run: string;
+  readonly changes: string;
+  readonly events: string;
+  readonly lock: string;
+  /** Everything the backend mounts. */
+  readonly runDir: string;
+  readonly upper: string;
+  readonly work: string;
+  readonly home: string;
+  readonly git: string;
+  /** The project's files in copy mode. */
+  readonly copy: string;
+  /** Bare repository with what was captured. */
+  readonly staging: string;
+  readonly journal: string;
+}
+
+export function tasksDir(stateDir: string): string {
+  return join(stateDir, 'tasks');
+}
+
+export function taskPaths(stateDir: string, id: string): TaskPaths {
+  const root = join(tasksDir(stateDir), id);
+  const runDir = join(root, 'run');
+  return {
+    root,
+    task: join(root, 'task.json'),
+    run: join(root, 'run.json'),
+    changes: join(root, 'changes.json'),
+    events: join(root, 'events.jsonl'),
+    lock: join(root, 'lock'),
+    runDir,
+    upper: join(runDir, 'upper'),
+    work: join(runDir, 'work'),
+    home: join(runDir, 'home'),
+    git: join(runDir, 'git'),
+    copy: join(runDir, 'copy'),
+    staging: join(root, 'staging.git'),
+    journal: join(root, 'journal'),
+  };
+}

@@ -1,0 +1,69 @@
+// store/tasks.ts: task and run files. `read…` validates what it finds (and so loads zod); writing does not.
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { AgsError } from '../protocol/errors.ts';
+import type { RunFile, RunState, TaskFile } from '../protocol/task.ts';
+import { removeTree, replaceFile } from '../lib/files.ts';
+import { isAlive } from '../lib/liveness.ts';
+import { taskPaths, tasksDir, type TaskPaths } from './layout.ts';
+
+export interface StoredTask {
+  readonly task: TaskFile;
+  readonly run: RunFile;
+  readonly paths: TaskPaths;
+  /** The runner is alive. Otherwise a state of `running` means that it was killed. */
+  readonly live: boolean;
+}
+
+/** Makes the task's directory under a name nobody else has. */
+export function createTask(stateDir: string, stem: string, random: () => string): { id: string; paths: TaskPaths } {
+  mkdirSync(tasksDir(stateDir), { recursive: true, mode: 0o700 });
+  for (;;) {
+    const id = `${slug(stem)}-${random()}`;
+    const paths = taskPaths(stateDir, id);
+    try {
+      mkdirSync(paths.root, { mode: 0o700 });
+      return { id, paths };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+}
+
+export function writeTask(paths: TaskPaths, task: TaskFile): void {
+  replaceFile(paths.task, `${JSON.stringify(task)}\n`);
+}
+
+export function writeRun(paths: TaskPaths, run: RunFile, options: { durable?: boolean } = {}): void {
+  replaceFile(paths.run, `${JSON.stringify(run)}\n`, options);
+}
+
+export async function readTask(stateDir: string, id: string): Promise<StoredTask | null> {
+  const paths = taskPaths(stateDir, id);
+  if (!existsSync(paths.task) || !existsSync(paths.run)) return null;
+  const { TaskFile, RunFile } = await import('../protocol/task.ts');
+  try {
+    const task = TaskFile.parse(JSON.parse(readFileSync(paths.task, 'utf8')));
+    const run = RunFile.parse(JSON.parse(readFileSync(paths.run, 'utf8')));
+    return { task, run, paths, live: isAlive(run.runner) };
+  } catch (cause) {
+    throw new AgsError('state.damaged', `The files of task ${id} cannot be read.`, { hint: `Look at ${paths.root}, or remove it: ags rm ${id}`, cause });
+  }
+}
+
+export function taskIds(stateDir: string): string[] {
+  return existsSync(tasksDir(stateDir)) ? readdirSync(tasksDir(stateDir)).toSorted() : [];
+}
+
+export function removeTask(paths: TaskPaths): void {
+  removeTree(paths.root);
+}
+
+export async function moveTo(current: RunState, next: RunState): Promise<RunState> {
+  const { TRANSITIONS } = await import('../protocol/task.ts');
+  if (!TRANSITIONS[current].includes(next)) throw new Error(`illegal move of a run: ${current} to ${next}`);
+  return next;
+}
+
+function slug(text: string): string {
+  return text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '').slice(0, 40).replace(/-+$/, '') || 'task';
+}

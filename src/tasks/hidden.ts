@@ -1,0 +1,43 @@
+// tasks/hidden.ts: the files of a project that its sandbox does not see.
+// Tracked files are part of the code and stay visible, whatever their name; they are reported instead.
+import { createHash } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { replaceFile } from '../lib/files.ts';
+import type { EffectiveConfig } from '../config/effective.ts';
+import { compileHidden } from '../config/patterns.ts';
+import { userGit } from '../git/host-git.ts';
+import { readScanMemory, scanHidden } from '../sandbox/hidden-scan.ts';
+import type { Project } from './project.ts';
+import type { World } from './world.ts';
+
+export interface HiddenFiles {
+  /** Relative to the project; files, sockets and whole directories. */
+  readonly paths: readonly string[];
+  /** Tracked files whose names look like secrets. */
+  readonly trackedSecrets: readonly string[];
+}
+
+export async function findHidden(world: World, project: Project, config: EffectiveConfig): Promise<HiddenFiles> {
+  const key = digest(JSON.stringify([config.hide, config.reveal]));
+  const memoryFile = join(world.cacheDir, `scan-${digest(project.root)}.json`);
+  const scan = scanHidden({ project: project.root, matches: compileHidden(config.hide, config.reveal), key, memory: readScanMemory(memoryFile), nowMs: world.now().getTime() });
+  if (scan.changed) {
+    mkdirSync(world.cacheDir, { recursive: true, mode: 0o700 });
+    replaceFile(memoryFile, JSON.stringify(scan.memory));
+  }
+  const named = scan.found.filter((hit) => hit.why === 'pattern').map((hit) => hit.path);
+  const tracked = await trackedAmong(world, project, named);
+  const isTracked = (path: string): boolean => tracked.some((file) => file === path || file.startsWith(`${path}/`));
+  return { paths: scan.found.map((hit) => hit.path).filter((path) => !isTracked(path)), trackedSecrets: tracked };
+}
+
+async function trackedAmong(world: World, project: Project, paths: readonly string[]): Promise<string[]> {
+  if (project.repository === null || paths.length === 0) return [];
+  const listing = await userGit(['--literal-pathspecs', 'ls-files', '-z', '--', ...paths], { cwd: project.root, home: world.home });
+  return listing.stdout.toString('utf8').split('\0').filter((path) => path !== '');
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}

@@ -1,0 +1,124 @@
+// tasks/prepare.ts: from a directory and a command to a SandboxSpec and everything it stands on.
+// Invariant: plan first, act last. `planRun` writes nothing but its memory of the last scan; `createRun` makes the directories.
+import { chownSync, existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
+import { hostPath, type SandboxSpec, type WorkspaceMount } from '../protocol/spec.ts';
+import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
+import { listEtc } from '../config/etc.ts';
+import { loadConfig } from '../config/load.ts';
+import { createPrivateGit } from '../git/private-git.ts';
+import type { TaskPaths } from '../store/layout.ts';
+import { inspectHost, type NativeHost } from '../sandbox/host.ts';
+import { readMachine } from '../sandbox/machine.ts';
+import { planSandbox } from '../sandbox/plan.ts';
+import { findHidden, type HiddenFiles } from './hidden.ts';
+import { findProject, type Project } from './project.ts';
+import type { World } from './world.ts';
+
+export interface RunPlan {
+  readonly project: Project;
+  readonly config: EffectiveConfig;
+  readonly host: NativeHost;
+  readonly hidden: HiddenFiles;
+  readonly user: { readonly uid: number; readonly gid: number; readonly name: string; readonly shell: string };
+  readonly cwd: string;
+  readonly workspace: 'overlay' | 'copy';
+  /** Said once, where the plan is weaker or slower than it could be. */
+  readonly notices: readonly string[];
+}
+
+export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan> {
+  const project = await findProject({ cwd: world.cwd, home: world.home, stateDir: world.stateDir, configHome: world.env['XDG_CONFIG_HOME'] });
+  const config = await loadConfig({ home: world.home, userConfigFile: world.configFile, projectDir: project.root, stateDir: world.stateDir, cacheDir: world.cacheDir, flags, memoryTotalBytes: world.memoryBytes });
+  const host = await inspectHost({ platform: world.platform, nodeArch: world.nodeArch, uid: world.uid, cacheDir: world.cacheDir, runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? `/run/user/${world.uid}`, memoryBytes: world.memoryBytes, kernel: world.kernel });
+  const { workspaceKind } = await import('./ready.ts');
+  const choice = await workspaceKind(world, host, config.workspace);
+  const root = world.uid === 0;
+  const copies = choice.kind === 'copy' ? [`Workspace: a full copy, because ${choice.why}.`] : [];
+  return {
+    project,
+    config,
+    host,
+    hidden: await findHidden(world, project, config),
+    user: { uid: root ? config.user : world.uid, gid: root ? config.user : world.gid, name: root ? 'agent' : world.userName, shell: world.shell },
+    cwd: realpathSync(world.cwd),
+    workspace: choice.kind,
+    notices: copies,
+  };
+}
+
+/** Makes the directories of the run (unless only a plan is wanted) and returns what the backend starts. */
+export async function createRun(world: World, plan: RunPlan, paths: TaskPaths, taskName: string): Promise<SandboxSpec> {
+  const { project, user } = plan;
+  mkdirSync(paths.runDir, { mode: 0o755 });
+  const projectMode = statSync(project.root).mode & 0o777;
+  for (const dir of [paths.home, paths.git]) mkdirSync(dir, { mode: 0o755 });
+  if (plan.workspace === 'overlay') {
+    mkdirSync(paths.upper, { mode: projectMode });
+    mkdirSync(paths.work, { mode: 0o755 });
+    // In a linked worktree or a submodule .git is a file, on which no directory can be mounted: a directory in the upper covers it.
+    if (project.repository !== null && statSync(join(project.root, '.git')).isFile()) mkdirSync(join(paths.upper, '.git'));
+  } else {
+    const { copyProject } = await import('./copy-project.ts');
+    await copyProject({ from: project.root, to: paths.copy, hidden: plan.hidden.paths, git: project.repository !== null });
+  }
+  const spec = describeRun(world, plan, paths, taskName, (directory) => {
+    if (project.repository === null) return [];
+    return createPrivateGit({ repository: project.repository, directory, checkStat: world.uid === 0 || plan.workspace === 'copy' ? 'minimal' : 'full' }).objects;
+  });
+  if (world.uid === 0) for (const dir of [paths.upper, paths.work, paths.home, paths.git, paths.copy]) own(dir, user.uid, user.gid);
+  return spec;
+}
+
+export function describeRun(world: World, plan: RunPlan, paths: TaskPaths, taskName: string, gitObjects: (directory: string) => readonly { from: string; to: string }[]): SandboxSpec {
+  const { project, config } = plan;
+  const git = project.repository === null ? null : {
+    mounts: [
+      { from: paths.git, to: join(project.root, '.git'), writable: true, why: "the task's own git directory" },
+      ...gitObjects(paths.git).map((store) => ({ ...store, writable: false, why: 'objects of your repository' })),
+    ],
+  };
+  return planSandbox({
+    machine: readMachine({ home: world.home, etc: listEtc(config.etc).filter((name) => existsSync(`/etc/${name}`)), toolDirs: config.toolDirs }),
+    user: plan.user,
+    home: world.home,
+    homeDir: paths.home,
+    project: project.root,
+    cwd: plan.cwd,
+    workspace: workspaceMount(plan, paths),
+    git,
+    extraMounts: visibleMounts(config),
+    hostEnv: world.env,
+    envPass: config.envPass,
+    pathEnv: config.pathEnv,
+    envSet: config.envSet,
+    limits: config.limits,
+    kernel: config.kernel,
+    taskName,
+  });
+}
+
+function workspaceMount(plan: RunPlan, paths: TaskPaths): WorkspaceMount {
+  if (plan.workspace === 'copy') return { kind: 'copy', directory: hostPath(paths.copy), writable: true };
+  return { kind: 'overlay', lower: hostPath(plan.project.root), hidden: plan.hidden.paths, upper: hostPath(paths.upper), work: hostPath(paths.work) };
+}
+
+function visibleMounts(config: EffectiveConfig): string[] {
+  return config.mounts.filter((mount) => {
+    if (existsSync(mount.path)) return true;
+    if (mount.optional) return false;
+    throw new AgsError('config.invalid', `${mount.path} is to be mounted, but does not exist.`, { hint: 'Correct "mounts" in the configuration: ags config' });
+  }).map((mount) => mount.path);
+}
+
+/** Gives a small tree of ours to the sandbox's user. No link is followed: nothing but our own files is in it yet. */
+function own(path: string, uid: number, gid: number): void {
+  if (!existsSync(path)) return;
+  chownSync(path, uid, gid);
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    const child = join(path, entry.name);
+    if (entry.isDirectory()) own(child, uid, gid);
+    else if (entry.isFile()) chownSync(child, uid, gid);
+  }
+}

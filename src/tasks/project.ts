@@ -1,0 +1,46 @@
+// tasks/project.ts: which directory is the project, and may it be one?
+import { realpathSync, statSync } from 'node:fs';
+import { AgsError } from '../protocol/errors.ts';
+import { inspectRepository, type Repository } from '../git/inspect.ts';
+
+export interface Project {
+  readonly root: string;
+  readonly repository: Repository | null;
+}
+
+export async function findProject(input: { cwd: string; home: string; stateDir: string; configHome?: string | undefined }): Promise<Project> {
+  const cwd = realDirectory(input.cwd);
+  const repository = await inspectRepository(cwd, input);
+  const root = repository?.root ?? cwd;
+  const problem = unsuitable(root, input);
+  if (problem !== null) throw problem;
+  return { root, repository };
+}
+
+function realDirectory(path: string): string {
+  const real = tryReal(path);
+  if (real === null || !statSync(real).isDirectory()) throw new AgsError('project.unsuitable', `${path} is not a directory.`, { hint: 'Run ags in the directory of your project, or name one: ags exec --project <directory> -- <command>' });
+  return real;
+}
+
+function tryReal(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
+}
+
+const NEVER = ['/', '/usr', '/etc', '/var', '/bin', '/sbin', '/lib', '/opt', '/boot', '/home', '/root', '/tmp', '/run', '/mnt', '/media', '/srv'];
+const KERNEL = ['/proc', '/sys', '/dev'];
+
+function unsuitable(root: string, { home, stateDir }: { home: string; stateDir: string }): AgsError | null {
+  const within = (path: string, dir: string): boolean => path === dir || path.startsWith(dir === '/' ? '/' : `${dir}/`);
+  const realHome = tryReal(home) ?? home;
+  const realState = tryReal(stateDir) ?? stateDir;
+  const hint = 'Go into the directory of one project first. Not a git repository? Any directory below your home will do.';
+  if (within(realHome, root)) return new AgsError('project.unsuitable', `${root} contains your whole home directory; a sandbox over it would show everything in it.`, { hint });
+  if (NEVER.includes(root) || KERNEL.some((dir) => within(root, dir))) return new AgsError('project.unsuitable', `${root} is a directory of the system, not a project.`, { hint });
+  if (within(realState, root) || within(root, realState)) return new AgsError('project.unsuitable', `${root} overlaps the state directory of ags (${realState}).`, { hint: 'Put the state elsewhere: set XDG_STATE_HOME' });
+  return null;
+}

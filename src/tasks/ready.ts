@@ -1,0 +1,54 @@
+// tasks/ready.ts: may a sandbox be started here at all, and on what kind of workspace? Asked once per boot, then remembered.
+// Invariant: no sandbox is started unless a complete one has been seen to work on this machine, this boot, by this user.
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
+import { replaceFile } from '../lib/files.ts';
+import type { WorkspaceChoice } from '../config/effective.ts';
+import type { NativeHost } from '../sandbox/host.ts';
+import type { World } from './world.ts';
+
+export interface Readiness {
+  /** null: a complete sandbox works. Otherwise the sentence and its cure, as `ags doctor` says them. */
+  readonly problem: { readonly message: string; readonly hint: string } | null;
+  readonly overlay: { readonly works: boolean; readonly why: string };
+}
+
+export async function workspaceKind(world: World, host: NativeHost, wanted: WorkspaceChoice): Promise<{ kind: 'overlay' | 'copy'; why: string }> {
+  const ready = await readiness(world, host);
+  if (ready.problem !== null) throw new AgsError('backend.unavailable', ready.problem.message, { hint: ready.problem.hint });
+  if (wanted === 'copy') return { kind: 'copy', why: 'the configuration asks for it' };
+  if (ready.overlay.works) return { kind: 'overlay', why: '' };
+  if (wanted === 'overlay') throw new AgsError('backend.unavailable', `An overlay workspace cannot be had: ${ready.overlay.why}.`, { hint: 'Allow a full copy with: --workspace copy' });
+  return { kind: 'copy', why: ready.overlay.why };
+}
+
+async function readiness(world: World, host: NativeHost): Promise<Readiness> {
+  const file = join(world.cacheDir, `ready-${readinessKey(world, host)}.json`);
+  const remembered = recall(file);
+  if (remembered !== null) return remembered;
+  const { probeReadiness } = await import('./probe.ts');
+  const fresh = await probeReadiness(world, host);
+  // Only good news is remembered: a user who has just put something right must not be told about it again.
+  if (fresh.problem === null) {
+    mkdirSync(world.cacheDir, { recursive: true, mode: 0o700 });
+    replaceFile(file, JSON.stringify(fresh));
+  }
+  return fresh;
+}
+
+function readinessKey(world: World, host: NativeHost): string {
+  const bwrap = statSync(host.programs.bwrap);
+  const state = statSync(world.stateDir, { throwIfNoEntry: false });
+  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  return createHash('sha256').update(JSON.stringify([boot, world.uid, world.kernel, bwrap.mtimeMs, bwrap.size, world.stateDir, state?.dev])).digest('hex').slice(0, 16);
+}
+
+function recall(file: string): Readiness | null {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Readiness;
+  } catch {
+    return null;
+  }
+}

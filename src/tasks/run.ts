@@ -1,0 +1,97 @@
+// tasks/run.ts: the road. A command over a project, in a fresh sandbox, from start to what it changed.
+import { randomInt } from 'node:crypto';
+import type { RunFile } from '../protocol/task.ts';
+import type { ConfigFlags } from '../config/effective.ts';
+import { ownIdentity } from '../lib/liveness.ts';
+import { openCgroup } from '../sandbox/cgroup.ts';
+import { chooseStage, ensureWhiteout } from '../sandbox/host.ts';
+import { createNative, type NativeOptions } from '../sandbox/native.ts';
+import type { Stdio } from '../sandbox/backend.ts';
+import type { SandboxSpec } from '../protocol/spec.ts';
+import type { TaskPaths } from '../store/layout.ts';
+import { createTask, removeTask, writeRun, writeTask } from '../store/tasks.ts';
+import { createRun, planRun, type RunPlan } from './prepare.ts';
+import { supervise } from './supervise.ts';
+import { describeStrength } from './strength.ts';
+import type { World } from './world.ts';
+
+export interface RunRequest {
+  readonly kind: 'exec' | 'shell';
+  readonly command: readonly string[];
+  readonly flags: ConfigFlags;
+  readonly name: string | undefined;
+  openStdio(): Promise<{ stdio: Stdio; close(): Promise<void> }>;
+  notice(text: string): void;
+}
+
+export interface RunResult {
+  readonly exitCode: number;
+  readonly taskId: string;
+  /** False: nothing changed, and nothing of the task is left. */
+  readonly changed: boolean;
+  /** Why the sandbox was ended early, in words. */
+  readonly ended: string | null;
+}
+
+export async function runCommand(world: World, request: RunRequest): Promise<RunResult> {
+  const plan = await planRun(world, request.flags);
+  for (const notice of plan.notices) request.notice(notice);
+  const { id, paths } = createTask(world.stateDir, request.name ?? request.command.slice(0, 2).join('-').split('/').at(-1) ?? request.kind, randomWord);
+  let keep = false;
+  try {
+    const run = firstRun(world, plan);
+    writeTask(paths, { version: 1, id, name: id, kind: request.kind, project: plan.project.root, git: plan.project.repository !== null, command: [...request.command], createdAt: world.now().toISOString() });
+    writeRun(paths, run);
+    const spec = await createRun(world, plan, paths, id);
+    await using cgroup = openCgroup(plan.host.cgroupPlan, id, spec.limits);
+    const options = await nativeOptions(world, plan, spec, paths.runDir, id, { files: cgroup.enterFiles, prefix: cgroup.prefix, env: cgroup.env });
+    const outcome = await supervise({ world, request, spec, paths, cgroup, backend: createNative(options), holdsMemory: plan.host.cgroupPlan.kind !== 'none' && plan.host.cgroupPlan.holds.includes('memory'), onStart: () => writeRun(paths, { ...run, state: 'running' }) });
+    const changed = await import('./changed.ts').then(({ hasChanges }) => hasChanges(paths, plan));
+    keep = changed;
+    if (changed) writeRun(paths, { ...run, state: 'stopped', exitCode: outcome.exitCode, endedAtMs: world.now().getTime(), ...(outcome.ended === null ? {} : { reason: outcome.ended }) }, { durable: true });
+    return { exitCode: outcome.exitCode, taskId: id, changed, ended: outcome.ended };
+  } finally {
+    if (!keep) removeTask(paths);
+  }
+}
+
+function firstRun(world: World, plan: RunPlan): RunFile {
+  const { repository } = plan.project;
+  return {
+    version: 1,
+    state: 'preparing',
+    startedAtMs: world.now().getTime(),
+    exitCode: null,
+    label: describeStrength(plan),
+    workspace: plan.workspace,
+    hidden: [...plan.hidden.paths],
+    revealed: [...plan.config.reveal],
+    base: repository?.headCommit ?? null,
+    objectFormat: repository?.objectFormat ?? 'sha1',
+    runner: ownIdentity(),
+    settled: [],
+  };
+}
+
+export async function nativeOptions(world: World, plan: Pick<RunPlan, 'host'>, spec: SandboxSpec, runDir: string, mark: string, cgroup: NativeOptions['cgroup']): Promise<NativeOptions> {
+  const sources = spec.mounts.flatMap((m) => (m.kind === 'bind' ? [m.from] : m.kind === 'workspace' && m.workspace.kind !== 'copy' ? [m.workspace.lower] : []));
+  return {
+    runDir,
+    whiteout: await ensureWhiteout(world.stateDir),
+    callerIsRoot: world.uid === 0,
+    arch: plan.host.arch,
+    programs: plan.host.programs,
+    stage: world.uid === 0 ? chooseStage([...sources, runDir]) : '',
+    limitHost: plan.host.limitHost,
+    cgroup,
+    runMark: mark,
+  };
+}
+
+const LETTERS = 'bcdfghjkmnpqrstvwxz23456789';
+
+function randomWord(): string {
+  return Array.from({ length: 4 }, () => LETTERS[randomInt(LETTERS.length)]).join('');
+}
+
+export type { TaskPaths };

@@ -1,0 +1,74 @@
+// tasks/supervise.ts: stays with a running sandbox: signals in, limits watched, exit code out.
+// Invariant: when this returns, no process of the sandbox is left.
+import { constants } from 'node:os';
+import { statfsSync } from 'node:fs';
+import type { SandboxSpec } from '../protocol/spec.ts';
+import { formatDuration, formatSize } from '../lib/units.ts';
+import type { Backend, Sandbox } from '../sandbox/backend.ts';
+import type { Cgroup } from '../sandbox/cgroup.ts';
+import { watchSandbox, type Breach } from '../sandbox/governor.ts';
+import type { TaskPaths } from '../store/layout.ts';
+import type { RunRequest } from './run.ts';
+import type { World } from './world.ts';
+
+// SIGKILL cannot be passed on; die-with-parent stands for it.
+const FORWARDED: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];
+
+export async function supervise(input: {
+  world: World;
+  request: RunRequest;
+  spec: SandboxSpec;
+  paths: TaskPaths;
+  backend: Backend;
+  cgroup: Cgroup;
+  holdsMemory: boolean;
+  onStart(): void;
+}): Promise<{ exitCode: number; ended: string | null }> {
+  const { spec, paths } = input;
+  let sandbox: Sandbox | null = null;
+  let early: NodeJS.Signals | null = null;
+  const forward = (name: NodeJS.Signals): void => {
+    if (sandbox === null) early = name;
+    else sandbox.signal(name);
+  };
+  for (const name of FORWARDED) process.on(name, forward);
+  const terminal = await input.request.openStdio();
+  let ended: string | null = null;
+  try {
+    sandbox = await input.backend.start(spec, input.request.command, terminal.stdio);
+    input.onStart();
+    if (early !== null) sandbox.kill();
+    const end = (breach: Breach): void => {
+      ended = describeBreach(breach);
+      sandbox?.kill();
+      input.cgroup.kill();
+    };
+    const watch = watchSandbox({ initPid: sandbox.initPid, limits: spec.limits, watchMemory: !input.holdsMemory, directories: [paths.upper, paths.home, paths.copy, paths.git], freeFloorBytes: freeFloor(paths.root), onBreach: end });
+    const exitCode = await sandbox.done.finally(() => watch.stop());
+    const outOfMemory = ended === null && (input.cgroup.stats()?.oomKills ?? 0) > 0;
+    return { exitCode: early === null ? exitCode : 128 + (constants.signals[early] ?? 15), ended: outOfMemory ? `A process was ended by the kernel: together they used the ${formatSize(spec.limits.memoryBytes)} of memory allowed (limits.memory).` : ended };
+  } finally {
+    await terminal.close();
+    for (const name of FORWARDED) process.off(name, forward);
+  }
+}
+
+// The machine must stay usable whatever the agents do: a twentieth of the disk, at most 2 GiB, is not theirs.
+function freeFloor(path: string): number {
+  const fs = statfsSync(path);
+  return Math.min(2 * 1024 ** 3, (fs.blocks * fs.bsize) / 20);
+}
+
+function describeBreach(breach: Breach): string {
+  const show = (value: number): string => (breach.limit === 'time' ? formatDuration(Math.round(value)) : breach.unit === 'bytes' ? formatSize(value) : String(value));
+  switch (breach.limit) {
+    case 'memory':
+      return `Ended: it used ${show(breach.used)} of memory, ${show(breach.allowed)} are allowed (limits.memory).`;
+    case 'disk':
+      return `Ended: it wrote ${show(breach.used)}, ${show(breach.allowed)} are allowed (limits.disk).`;
+    case 'time':
+      return `Ended: its time of ${show(breach.allowed)} is over (limits.time).`;
+    case 'free-space':
+      return `Ended: the disk is nearly full (${show(breach.used)} free, ${show(breach.allowed)} are kept free).`;
+  }
+}

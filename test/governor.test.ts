@@ -10,7 +10,7 @@ import {
 } from '../src/sandbox/governor-rules.ts';
 import { watchSandbox, type Breach, type Watch, type WatchInput } from '../src/sandbox/governor.ts';
 import { exactMemory, parseRollup, parseStatus, quickMemory } from '../src/sandbox/memory-usage.ts';
-import { processTree, startTicks, walkParents } from '../src/sandbox/process-tree.ts';
+import { processTree, startTicks, unlessGone, walkParents } from '../src/sandbox/process-tree.ts';
 import type { Limits } from '../src/protocol/spec.ts';
 
 const MiB = 2 ** 20;
@@ -102,7 +102,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   for (const watch of watches) watch.stop();
-  for (const pid of children.flatMap((child) => processTree(child.pid ?? 0)?.pids ?? [])) process.kill(pid, 'SIGKILL');
+  for (const pid of children.flatMap((child) => processTree(child.pid ?? 0)?.pids ?? [])) unlessGone(() => process.kill(pid, 'SIGKILL'), true);
   [watches, children] = [[], []];
   // Node cannot remove a path that is too long.
   spawnSync('rm', ['-rf', '--', scratch]);
@@ -276,8 +276,9 @@ async function inNamespace(command: readonly string[]): Promise<{ pid: number }>
   const asUser = process.getuid?.() === 0 ? ['setpriv', '--reuid=1001', '--regid=1001', '--clear-groups'] : ['env'];
   const argv = [...asUser, 'bwrap', '--unshare-user', '--unshare-pid', '--die-with-parent', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', '--chdir', '/', '--', ...command];
   const outer = start(argv[0] ?? '', argv.slice(1)).pid ?? 0;
-  await until(() => (processTree(outer)?.pids.length ?? 0) > 2);
-  return { pid: processTree(outer)?.pids[1] ?? 0 };
+  const first = (): number | undefined => processTree(outer)?.pids.find((pid) => unlessGone(() => /^NSpid:.*\t1$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')), false));
+  await until(() => first() !== undefined);
+  return { pid: first() ?? 0 };
 }
 
 function commands(root: number): string[] {

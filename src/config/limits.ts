@@ -1,7 +1,7 @@
 // config/limits.ts: the limits by the names of the file, and how each is read.
 import type { Limits } from '../protocol/spec.ts';
 import { WORDS } from '../protocol/config-words.ts';
-import { formatSize, parseCount, parseDuration, parseShare, parseSize } from '../lib/units.ts';
+import { formatDuration, formatSize, parseCount, parseDuration, parseShare, parseSize } from '../lib/units.ts';
 import type { LimitName } from './defaults.ts';
 
 export interface LimitKind {
@@ -21,7 +21,7 @@ const seconds = (field: keyof Limits): LimitKind => ({
   parse: (text) => (text === 'none' ? null : parseDuration(text)),
   words: WORDS.duration,
   min: 1,
-  format: (n) => (n === null ? 'none' : `${n}s`),
+  format: (n) => (n === null ? 'none' : formatDuration(n)),
 });
 
 const MB = 2 ** 20;

@@ -115,14 +115,14 @@ function mergeMounts(layers: readonly Layer[], world: World, origins: Record<str
 }
 
 function mergeEnvSet(layers: readonly Layer[], origins: Record<string, string>): Record<string, string> {
-  const set: Record<string, string> = {};
+  const set = new Map<string, string>();
   for (const layer of layers) {
     for (const [name, value] of Object.entries(layer.values.env?.set ?? {})) {
-      set[name] = value;
+      set.set(name, value);
       origins[`env.set.${name}`] = originOf(layer, `env.set.${name}`);
     }
   }
-  return set;
+  return Object.fromEntries(set);
 }
 
 function mergeLimits(layers: readonly Layer[], world: World, origins: Record<string, string>): Limits {

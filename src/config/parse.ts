@@ -59,7 +59,9 @@ function createReport(label: string, text: string) {
     const { line, col } = lines.linePos(offset);
     return `${label}:${line}:${col}`;
   };
-  const add = (offset: number, message: string): void => void problems.push({ offset, message });
+  const add = (offset: number, message: () => string): void => {
+    if (problems.length < MAX_KEPT) problems.push({ offset, message: message() });
+  };
   const stopIfAny = (): void => {
     if (problems.length === 0) return;
     throw invalid(problems.toSorted((a, b) => a.offset - b.offset).map(({ offset, message }) => `${placeOf(offset)}: ${message}`));
@@ -76,6 +78,7 @@ function invalid(problems: readonly string[]): AgsError {
 }
 
 const MAX_SHOWN = 10;
+const MAX_KEPT = 100;
 
 // Also a carriage return that ends no line: terminals use it to write over what was shown.
 const UNREADABLE = /[^\P{Cc}\t\n\r]|\r(?!\n)/u;
@@ -117,8 +120,8 @@ function readNode(node: Node | null, path: string, report: Report, keys: readonl
       const inner = key === '' ? name : `${key}.${name}`;
       refuseUnseen(name, offset);
       names.set(inner, offset);
-      if (entries.has(name)) report.add(offset, `the key ${quote(name)} is here for the second time`);
-      else if (name === '__proto__') report.add(offset, `${quote(name)} cannot be used as a key`);
+      if (entries.has(name)) report.add(offset, () => `the key ${quote(name)} is here for the second time`);
+      else if (name === '__proto__') report.add(offset, () => `${quote(name)} cannot be used as a key`);
       const inside = read(pair.value, inner);
       // A section whose keys are all commented out is an empty section.
       const doc = keys.find((k) => k.path === plainPath(inner));
@@ -130,22 +133,22 @@ function readNode(node: Node | null, path: string, report: Report, keys: readonl
 
   function refuseUnseen(text: string, offset: number): void {
     const unseen = invisibleIn(text);
-    if (unseen.length > 0) report.add(offset, `${quote(text)} has characters that cannot be seen: ${unseen.join(', ')}`);
+    if (unseen.length > 0) report.add(offset, () => `${quote(text)} has characters that cannot be seen: ${unseen.join(', ')}`);
   }
 }
 
 function describe(issue: z.core.$ZodIssue, found: Found, report: Report): void {
   const path = issue.path.reduce<string>((text, part) => (typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`), '');
   if (issue.code === 'unrecognized_keys') {
-    for (const name of issue.keys) report.add(found.names.get(path === '' ? name : `${path}.${name}`) ?? 0, unknownKey(path, name, found.keys));
+    for (const name of issue.keys) report.add(found.names.get(path === '' ? name : `${path}.${name}`) ?? 0, () => unknownKey(path, name, found.keys));
     return;
   }
   if (issue.code === 'invalid_key') {
-    report.add(found.names.get(path) ?? 0, `${path}: expected ${issue.issues[0]?.message}`);
+    report.add(found.names.get(path) ?? 0, () => `${path}: expected ${issue.issues[0]?.message}`);
     return;
   }
   const value = valueAt(found.value, issue.path);
-  report.add(nearest(found, path), `${path === '' ? '' : `${path}: `}expected ${issue.message}, found ${inWords(value)}`);
+  report.add(nearest(found, path), () => `${path === '' ? '' : `${path}: `}expected ${issue.message}, found ${inWords(value)}`);
 }
 
 function unknownKey(section: string, name: string, keys: readonly KeyDoc[]): string {

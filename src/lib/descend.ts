@@ -36,7 +36,7 @@ export interface Directory extends Disposable {
   /** A new file, synced to disk; if anything fails, no file is left. `chmod` sets the mode without regard to the umask. */
   writeNew(name: Name, bytes: Buffer, mode: number, more?: { chmod?: number; chown?: Owner }): void;
   symlinkNew(name: Name, target: Name, owner?: Owner): void;
-  /** A synced copy of a regular file, as a new file in another directory that only its owner may read. Returns the digest. */
+  /** A copy of a regular file, as a new file in another directory that only its owner may read. Returns the digest. */
   copyTo(name: Name, directory: Directory, as: Name): string;
   rename(from: Name, to: Name): void;
   /** Like rename for a name that must be free: EEXIST instead of replacing. `from` stays and is to be unlinked. */
@@ -120,7 +120,7 @@ function directory(fd: number): Directory {
     copyTo: (name, to, as) =>
       withFile(at(name), READ, (from) => {
         regularSize(from, String(name));
-        return withFile(to.address(as), CREATE, (file) => copy(from, file), 0o600);
+        return withFile(to.address(as), CREATE, (file) => digest(from, (bytes) => fs.writeFileSync(file, bytes)), 0o600);
       }),
     rename: (from, to) => fs.renameSync(at(from), at(to)),
     link: (from, to) => fs.linkSync(at(from), at(to)),
@@ -183,12 +183,6 @@ function digest(file: number, each: (bytes: Buffer) => void = () => undefined): 
     each(bytes);
   }
   return hash.digest('hex');
-}
-
-function copy(from: number, to: number): string {
-  const sum = digest(from, (bytes) => fs.writeFileSync(to, bytes));
-  fs.fsyncSync(to);
-  return sum;
 }
 
 function regularSize(file: number, name: string): number {

@@ -1,6 +1,7 @@
 // lib/files.ts: small files written whole or not at all, and trees removed whatever an agent did to them.
 import { spawnSync } from 'node:child_process';
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, lchownSync, openSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 
 /** A reader sees the old file or the new one, never a part; with `durable` also after a power cut. */
 export function replaceFile(path: string, content: string | Buffer, options: { durable?: boolean } = {}): void {
@@ -27,5 +28,16 @@ export function removeTree(path: string): void {
     spawnSync('chmod', ['-R', 'u+rwX', '--', path], { stdio: 'ignore' });
     spawnSync('rm', ['-rf', '--one-file-system', '--', path], { stdio: 'ignore' });
     if (existsSync(path)) rmSync(path, { recursive: true, force: true });
+  }
+}
+
+/** Gives a small tree that only we have written to another user. Does nothing unless the caller is root. */
+export function giveTree(path: string, owner: { uid: number; gid: number }): void {
+  if (process.getuid?.() !== 0 || !existsSync(path)) return;
+  lchownSync(path, owner.uid, owner.gid);
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    const child = join(path, entry.name);
+    if (entry.isDirectory()) giveTree(child, owner);
+    else lchownSync(child, owner.uid, owner.gid);
   }
 }

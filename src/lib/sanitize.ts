@@ -60,18 +60,22 @@ export function createSanitizer(options: { maxLine?: number; keepColour?: boolea
     let at = 0;
     while (at < text.length) {
       if (cut) {
-        const next = lineEnd(text, at);
-        dropped += next - at;
-        at = next;
+        const end = lineEnd(text, at);
+        dropped += end - at;
+        at = end;
       }
       token.lastIndex = at;
       const match = token.exec(text);
-      const next = match ? match.index : text.length;
-      if (next > at) out += plain(text.slice(at, next));
-      at = next;
-      if (!match || cut) continue;
-      out += special(match[0]);
-      at += match[0].length;
+      const next = match?.index ?? text.length;
+      if (next > at) {
+        out += plain(text.slice(at, next));
+        at = next;
+        if (cut) continue;
+      }
+      if (match) {
+        out += special(match[0]);
+        at += match[0].length;
+      }
     }
     return out;
   }

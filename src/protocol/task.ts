@@ -42,7 +42,9 @@ export const RunFile = z.object({
   base: z.string().nullable().meta({ description: 'The commit HEAD pointed at when the run started.' }),
   objectFormat: z.enum(['sha1', 'sha256']),
   runner: z.object({ pid: z.number(), startTicks: z.string() }),
+  user: z.object({ uid: z.number(), gid: z.number() }),
   /** Paths of the change set already taken or thrown away in an earlier review. */
   settled: z.array(z.string()),
+  ignoredDiscarded: z.boolean(),
 });
 export type RunFile = z.infer<typeof RunFile>;

@@ -2,7 +2,7 @@
 // Invariant: nothing is written through a symbolic link, outside the project or into .git; a file that is not what the
 // caller expected is left alone; a refusal leaves the tree as it was. A file is complete under its name or not there.
 import { randomBytes } from 'node:crypto';
-import { errorCode, type Directory } from '../lib/descend.ts';
+import { errorCode } from '../lib/descend.ts';
 import { giveOwner, keepOwner, openRoute, stateOf, type HostState, type Route } from './host.ts';
 import { inspectName } from './names.ts';
 
@@ -92,7 +92,6 @@ function whatChanged(expect: HostState | null, now: HostState | null): string | 
 function remove(route: Route, prune: readonly string[]): ApplyOutcome {
   if (currentState(route) === null) return 'applied';
   route.parent.unlink(route.name);
-  syncQuietly(route.parent);
   route.prune((path) => prune.includes(path));
   return 'applied';
 }
@@ -112,7 +111,6 @@ function put(input: ApplyInput, route: Route): ApplyOutcome {
       route.unmake();
     }
   }
-  syncQuietly(route.parent);
   return outcome;
 }
 
@@ -153,15 +151,6 @@ function replace({ parent, name }: Route, temporary: string, now: HostState | nu
   }
   parent.unlink(temporary);
   return 'applied';
-}
-
-// The file is in place. Some file systems cannot sync a directory, and a directory may be writable but not readable.
-function syncQuietly(directory: Directory): void {
-  try {
-    directory.fsync();
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-  }
 }
 
 function whyTargetRefused(op: ApplyOp): string | null {

@@ -129,10 +129,21 @@ function follow(chain: Directory[], names: readonly string[]): string | null {
     const path = visible(names.slice(0, index + 1).join('/'));
     if (stats.isSymbolicLink()) return `"${path}" is a symbolic link on your side; nothing is written or deleted through it.`;
     if (!stats.isDirectory()) return `"${path}" is a file on your side, where this change needs a directory.`;
-    // If it was replaced by a link since the look at it, this fails.
-    chain.push(here.child(name));
+    const child = enter(here, name);
+    if (!child) return `"${path}" was replaced on your side in this moment.`;
+    chain.push(child);
   }
   return null;
+}
+
+// If the directory was swapped for a link since the look at it, opening it fails.
+function enter(parent: Directory, name: string): Directory | null {
+  try {
+    return parent.child(name);
+  } catch (error) {
+    if (['ENOTDIR', 'ELOOP', 'ENOENT'].includes(errorCode(error) ?? '')) return null;
+    throw error;
+  }
 }
 
 function removeIfEmpty(parent: Directory | undefined, name: string | undefined): boolean {

@@ -1,6 +1,8 @@
 // review/journal.ts: apply many changes so that a crash between two of them loses nothing, and all can be taken back.
 // Invariant: before the first file is touched, the journal on disk names every step, and holds a copy of every file that
 // a step replaces or deletes. What a step did is judged by content afterwards, so nothing depends on the last moment.
+// The copies are not synced to the disk: they outlive the process, and after a power failure each file of the project is
+// still its old or its new self.
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';

@@ -1,7 +1,7 @@
 // sandbox/native-prepare.ts: the directories of one run, made before anything is mounted.
 // Invariant: every mount point that lies in a directory the sandbox can write is made here, by us, in a directory the
 // sandbox has never seen, so bwrap never walks a path that an agent could have prepared.
-import { chmodSync, chownSync, linkSync, lstatSync, mkdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, linkSync, lstatSync, mkdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { SandboxSpec, WorkspaceMount } from '../protocol/spec.ts';
 import type { Launch } from './native-launch.ts';
@@ -21,7 +21,7 @@ export function prepareRunDir(input: PrepareInput, spec: SandboxSpec, launch: La
   const workspace = spec.mounts.find((m) => m.kind === 'workspace')?.workspace;
   if (workspace !== undefined && workspace.kind !== 'copy') prepareOverlay(input, workspace, own);
   if (launch.files.length > 0) mkdirSync(join(runDir, 'files'), { recursive: true });
-  for (const file of launch.files) writeFileSync(join(runDir, file.path), file.content, { mode: 0o444 });
+  for (const file of launch.files) writeFileSync(join(runDir, file.path), file.content, { mode: 0o644 });
   if (launch.staged.length > 0) mkdirSync(join(runDir, 'stage'), { recursive: true });
   for (const { from, at } of launch.staged) placeholder(join(runDir, at), statSync(from).isDirectory());
   prepareMountPoints(spec, own);
@@ -30,10 +30,10 @@ export function prepareRunDir(input: PrepareInput, spec: SandboxSpec, launch: La
 function prepareOverlay({ runDir, whiteout, callerIsRoot }: PrepareInput, workspace: Exclude<WorkspaceMount, { kind: 'copy' }>, own: (path: string) => void): void {
   mkdirSync(join(runDir, 'merged'), { recursive: true });
   // Root mounts the id-mapped lower on a directory of this name; everybody else needs no more than a link.
-  if (!callerIsRoot) symlinkSync(workspace.lower, join(runDir, 'lower'));
-  if (workspace.kind === 'frozen-overlay') symlinkSync(workspace.upper, join(runDir, 'upper'));
-  if (workspace.hidden.length === 0) return;
+  if (!callerIsRoot) linkOnce(workspace.lower, join(runDir, 'lower'));
+  if (workspace.upper !== join(runDir, 'upper')) linkOnce(workspace.upper, join(runDir, 'upper'));
   const layer = join(runDir, 'hide');
+  if (workspace.hidden.length === 0 || existsSync(layer)) return;
   mkdirSync(layer);
   for (const path of workspace.hidden) {
     mkdirSync(dirname(join(layer, path)), { recursive: true });
@@ -47,6 +47,11 @@ function prepareOverlay({ runDir, whiteout, callerIsRoot }: PrepareInput, worksp
     own(copy);
     utimesSync(copy, original.atime, original.mtime);
   }
+}
+
+/** A run directory is used again when what it holds is captured. */
+function linkOnce(target: string, path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) symlinkSync(target, path);
 }
 
 function parents(path: string): string[] {

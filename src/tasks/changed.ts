@@ -5,7 +5,6 @@ import type { RunPlan } from './prepare.ts';
 
 export async function hasChanges(paths: TaskPaths, plan: Pick<RunPlan, 'workspace' | 'project'>): Promise<boolean> {
   if (plan.workspace === 'overlay') return existsSync(paths.upper) && readdirSync(paths.upper).some((name) => name !== '.git' || plan.project.repository === null);
-  // @ts-expect-error soon
   const { listCopy } = await import('./list-copy.ts');
   const listing = listCopy({ copy: paths.copy, original: plan.project.root, hidden: () => false });
   return listing.entries.length > 0 || listing.refused.length > 0;

@@ -1,8 +1,9 @@
 // tasks/prepare.ts: from a directory and a command to a SandboxSpec and everything it stands on.
 // Invariant: plan first, act last. `planRun` writes nothing but its memory of the last scan; `createRun` makes the directories.
-import { chownSync, existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
+import { giveTree } from '../lib/files.ts';
 import { hostPath, type SandboxSpec, type WorkspaceMount } from '../protocol/spec.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import { listEtc } from '../config/etc.ts';
@@ -67,7 +68,7 @@ export async function createRun(world: World, plan: RunPlan, paths: TaskPaths, t
     if (project.repository === null) return [];
     return createPrivateGit({ repository: project.repository, directory, checkStat: world.uid === 0 || plan.workspace === 'copy' ? 'minimal' : 'full' }).objects;
   });
-  if (world.uid === 0) for (const dir of [paths.upper, paths.work, paths.home, paths.git, paths.copy]) own(dir, user.uid, user.gid);
+  for (const dir of [paths.upper, paths.work, paths.home, paths.git, paths.copy]) giveTree(dir, user);
   return spec;
 }
 
@@ -110,15 +111,4 @@ function visibleMounts(config: EffectiveConfig): string[] {
     if (mount.optional) return false;
     throw new AgsError('config.invalid', `${mount.path} is to be mounted, but does not exist.`, { hint: 'Correct "mounts" in the configuration: ags config' });
   }).map((mount) => mount.path);
-}
-
-/** Gives a small tree of ours to the sandbox's user. No link is followed: nothing but our own files is in it yet. */
-function own(path: string, uid: number, gid: number): void {
-  if (!existsSync(path)) return;
-  chownSync(path, uid, gid);
-  for (const entry of readdirSync(path, { withFileTypes: true })) {
-    const child = join(path, entry.name);
-    if (entry.isDirectory()) own(child, uid, gid);
-    else if (entry.isFile()) chownSync(child, uid, gid);
-  }
 }

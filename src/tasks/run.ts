@@ -69,7 +69,9 @@ function firstRun(world: World, plan: RunPlan): RunFile {
     base: repository?.headCommit ?? null,
     objectFormat: repository?.objectFormat ?? 'sha1',
     runner: ownIdentity(),
+    user: { uid: plan.user.uid, gid: plan.user.gid },
     settled: [],
+    ignoredDiscarded: false,
   };
 }
 

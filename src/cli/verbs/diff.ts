@@ -1,1 +1,41 @@
-import type { Verb } from '../verb.ts'; const verb: Verb = { summary: '', usage: '', examples: [], options: {}, async run() { return 1; } }; export default verb;
+// cli/verbs/diff.ts: `ags diff [task] [paths...]`.
+import { AgsError, EXIT } from '../../protocol/errors.ts';
+import type { Verb } from '../verb.ts';
+
+const verb: Verb = {
+  summary: 'show what a sandbox changed',
+  usage: 'diff [task] [paths...]',
+  about: 'Compares what the sandbox left with your files as they are now. Nothing is taken.',
+  examples: ['ags diff', 'ags diff npm-test-4kd2 src/', 'ags diff @ --stat', 'ags diff --name-only'],
+  options: {
+    stat: { type: 'boolean', about: 'one line per file' },
+    'name-only': { type: 'boolean', about: 'names only' },
+    json: { type: 'boolean', about: 'the changes as JSON' },
+  },
+  async run(args, ctx) {
+    const { findTask } = await import('../../tasks/find-task.ts');
+    const { openReview } = await import('../../tasks/review.ts');
+    const { riskyPatterns } = await import('./review.ts');
+    const { changeLine, diffLines, reasonLines } = await import('../show-change.ts');
+    const { createPaint } = await import('../colour.ts');
+    const { visible } = await import('../../lib/sanitize.ts');
+    const task = await findTask(ctx.world, args.positionals[0], { say: (text) => void ctx.stderr.write(`ags: ${text}\n`) });
+    using review = await openReview(ctx.world, task, { risky: await riskyPatterns(ctx, task.task.project) });
+    const wanted = args.positionals.slice(1);
+    const changes = review.compared.changeSet.changes.filter((change) => wanted.length === 0 || wanted.some((path) => change.path === path || change.path.startsWith(path.endsWith('/') ? path : `${path}/`)));
+    if (wanted.length > 0 && changes.length === 0) throw new AgsError('path.not-found', `${wanted.join(', ')}: not among the changes.`, { hint: `List them: ags diff ${task.task.name} --name-only` });
+    const paint = createPaint(ctx.colour);
+    if (args.values['json'] === true) {
+      ctx.stdout.write(`${JSON.stringify({ task: task.task.name, ...review.compared.changeSet, changes })}\n`);
+      return EXIT.done;
+    }
+    for (const change of changes) {
+      const lines = args.values['name-only'] === true ? [visible(change.path)]
+        : args.values['stat'] === true ? [changeLine(change, paint)]
+          : [changeLine(change, paint), ...reasonLines(change, paint), ...(await diffLines(review, change, paint)), ''];
+      ctx.stdout.write(`${lines.join('\n')}\n`);
+    }
+    return EXIT.done;
+  },
+};
+export default verb;

@@ -1,0 +1,81 @@
+// tasks/question.ts: put a question to what a finished sandbox left behind, in a throw-away sandbox without network, and
+// collect the answer.
+import { chownSync, existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
+import { hostPath, type WorkspaceMount } from '../protocol/spec.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import { inspectHost } from '../sandbox/host.ts';
+import { readMachine } from '../sandbox/machine.ts';
+import { createNative } from '../sandbox/native.ts';
+import { planQuestion } from '../sandbox/question.ts';
+import { nativeOptions } from './run.ts';
+import type { World } from './world.ts';
+
+const DEADLINE_MS = 10 * 60_000;
+
+export interface Question {
+  readonly argv: readonly string[];
+  readonly input: Buffer;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Takes the answer while it comes; otherwise it is collected, up to `maxBytes`. */
+  readonly consume?: (answer: NodeJS.ReadableStream) => Promise<void>;
+  readonly maxBytes?: number;
+  /** Exit codes that are an answer. */
+  readonly good?: readonly number[];
+}
+
+export type Ask = (question: Question) => Promise<Buffer>;
+
+/** `outDir` is mounted writable at INSIDE.out; nothing else is. */
+export async function openQuestions(world: World, task: StoredTask, outDir: string): Promise<Ask> {
+  const { paths, run } = task;
+  const root = world.uid === 0;
+  const host = await inspectHost({ platform: world.platform, nodeArch: world.nodeArch, uid: world.uid, cacheDir: world.cacheDir, runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? '', memoryBytes: world.memoryBytes, kernel: world.kernel });
+  const { user } = run;
+  mkdirSync(outDir, { recursive: true, mode: 0o755 });
+  if (root) chownSync(outDir, user.uid, user.gid);
+  const workspace: WorkspaceMount = run.workspace === 'copy'
+    ? { kind: 'copy', directory: hostPath(paths.copy), writable: false }
+    : { kind: 'frozen-overlay', lower: hostPath(task.task.project), hidden: run.hidden, upper: hostPath(paths.upper) };
+  const machine = readMachine({ home: world.home, etc: ['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives'].filter((name) => existsSync(join('/etc', name))), toolDirs: [] });
+  return async (question) => {
+    const spec = planQuestion({ machine, user, project: task.task.project, workspace, upper: run.workspace === 'overlay' ? paths.upper : null, out: outDir, env: question.env ?? {}, limits: LIMITS });
+    const options = await nativeOptions(world, { host }, spec, paths.runDir, task.task.id, { files: [], prefix: [], env: {} });
+    const sandbox = await createNative(options).start(spec, question.argv, { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe', terminal: null });
+    const deadline = setTimeout(() => sandbox.kill(), DEADLINE_MS);
+    let stderr = '';
+    sandbox.stderr?.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
+    sandbox.stdin?.on('error', () => undefined);
+    sandbox.stdin?.end(question.input);
+    const answer = collect(sandbox.stdout, question, () => sandbox.kill());
+    const [bytes, exitCode] = await Promise.all([answer, sandbox.done]);
+    clearTimeout(deadline);
+    if (!(question.good ?? [0]).includes(exitCode)) throw new AgsError('capture.refused', `The changes could not be read (${question.argv[0]} ended with ${exitCode}): ${stderr.trim().split('\n').at(-1) ?? ''}`, { hint: `They are still there: ${paths.runDir}` });
+    return bytes;
+  };
+}
+
+// Enough for git over any project, and an end for whatever a strange file might make it do.
+const LIMITS = { processes: 256, memoryBytes: 4 * 1024 ** 3, openFiles: 4096, fileBytes: 16 * 1024 ** 3, diskBytes: 16 * 1024 ** 3, tmpBytes: 64 * 1024 ** 2, cpuSeconds: 600, wallSeconds: null } as const;
+
+
+async function collect(stream: NodeJS.ReadableStream | null, question: Question, stop: () => void): Promise<Buffer> {
+  if (stream === null) return Buffer.alloc(0);
+  if (question.consume !== undefined) {
+    await question.consume(stream);
+    return Buffer.alloc(0);
+  }
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const limit = question.maxBytes ?? 256 * 1024 * 1024;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > limit) {
+      stop();
+      throw new AgsError('capture.refused', 'The list of changes is longer than any real one.');
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,106 @@
+// tasks/review.ts: one review of one task: see the changes, take some, throw some away, leave the rest.
+// Invariant: done under the task's lock. What is taken is exactly what was shown; a file that has moved on since then is
+// left alone and reported. A task with nothing left to decide is gone.
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
+import type { Change } from '../protocol/changes.ts';
+import { tryLock } from '../lib/lock.ts';
+import { readBlob } from '../git/staging.ts';
+import { applyAll, recover, type AppliedChange, type PlannedChange } from '../review/journal.ts';
+import { appendEvent } from '../store/events.ts';
+import { removeTask, writeRun, type StoredTask } from '../store/tasks.ts';
+import { captureChanges } from './capture.ts';
+import { compareWithHost, type Compared } from './changes.ts';
+import type { World } from './world.ts';
+
+export interface Review extends Disposable {
+  readonly task: StoredTask;
+  readonly compared: Compared;
+  /** Writes the changes into the user's tree. `edited` replaces the content of some. */
+  take(changes: readonly Change[], edited?: ReadonlyMap<string, Buffer>): Promise<AppliedChange[]>;
+  drop(changes: readonly Change[]): void;
+  dropIgnored(): void;
+  /** Removes the task when nothing is left to decide; says what is. */
+  finish(): { left: number };
+}
+
+export async function openReview(world: World, stored: StoredTask, options: { withIgnored?: boolean; risky?: readonly string[] } = {}): Promise<Review> {
+  if (stored.live && (stored.run.state === 'preparing' || stored.run.state === 'running')) {
+    throw new AgsError('task.busy', `${stored.task.name} is still running.`, { hint: 'Review it when it has ended.' });
+  }
+  const lock = tryLock(stored.paths.lock);
+  if (lock === null) throw new AgsError('task.busy', `Another ags command is working on ${stored.task.name}.`, { hint: 'Try again when it is done.' });
+  try {
+    if (!existsSync(stored.task.project)) throw new AgsError('project.unsuitable', `The project ${stored.task.project} is no longer there.`, { hint: `Put it back, or throw the changes away: ags rm ${stored.task.name}` });
+    await recoverJournals(stored);
+    const capture = await captureChanges(world, stored, { withIgnored: options.withIgnored ?? false });
+    const compared = await compareWithHost(world, stored, capture, options.risky ?? []);
+    return createReview(world, stored, compared, lock);
+  } catch (error) {
+    lock[Symbol.dispose]();
+    throw error;
+  }
+}
+
+function createReview(world: World, stored: StoredTask, compared: Compared, lock: Disposable): Review {
+  let run = { ...stored.run, state: 'ready' as const };
+  const decided = new Set<string>();
+  const note = (type: string, paths: readonly string[]): void => void appendEvent(stored.paths.events, { task: stored.task.id, at: world.now(), type, paths });
+  return {
+    task: stored,
+    compared,
+    async take(changes, edited = new Map()) {
+      if (changes.length === 0) return [];
+      const planned = await Promise.all(changes.map((change) => plan(stored, compared, change, edited.get(change.path))));
+      mkdirSync(stored.paths.journal, { recursive: true, mode: 0o700 });
+      const journal = join(stored.paths.journal, String(readdirSync(stored.paths.journal).length + 1).padStart(4, '0'));
+      const outcome = await applyAll({ project: stored.task.project, changes: planned.flat(), journal });
+      const failed = new Set(outcome.filter((one) => one.outcome !== 'applied').map((one) => one.path));
+      const taken = changes.filter((change) => !failed.has(change.path) && !(change.from !== undefined && failed.has(change.from)));
+      for (const change of taken) decided.add(change.path);
+      // An edited or merged file differs from what was captured, and would be asked about again.
+      run = { ...run, settled: [...run.settled, ...taken.map((change) => change.path)] };
+      writeRun(stored.paths, run, { durable: true });
+      note('review.taken', taken.map((change) => change.path));
+      return outcome;
+    },
+    drop(changes) {
+      for (const change of changes) decided.add(change.path);
+      run = { ...run, settled: [...run.settled, ...changes.map((change) => change.path)] };
+      writeRun(stored.paths, run, { durable: true });
+      note('review.dropped', changes.map((change) => change.path));
+    },
+    dropIgnored() {
+      run = { ...run, ignoredDiscarded: true };
+      writeRun(stored.paths, run, { durable: true });
+    },
+    finish() {
+      const { changes, ignored } = compared.changeSet;
+      const left = changes.filter((change) => !decided.has(change.path)).length;
+      const ignoredLeft = ignored.files > 0 && !ignored.reviewed && !run.ignoredDiscarded ? 1 : 0;
+      if (left + ignoredLeft === 0) removeTask(stored.paths);
+      else writeRun(stored.paths, run);
+      return { left: left + ignoredLeft };
+    },
+    [Symbol.dispose]: () => lock[Symbol.dispose](),
+  };
+}
+
+async function plan(stored: StoredTask, compared: Compared, change: Change, edited: Buffer | undefined): Promise<PlannedChange[]> {
+  const expect = compared.host.get(change.path) ?? null;
+  const remove = (path: string, requires?: string): PlannedChange => ({ op: { kind: 'delete', path, prune: compared.removedDirs }, expect: compared.host.get(path) ?? null, ...(requires === undefined ? {} : { requires }) });
+  if (change.after === null) return [remove(change.path)];
+  const bytes = edited ?? compared.merged.get(change.path) ?? (await readBlob(stored.paths.staging, change.after.oid));
+  const write: PlannedChange = change.after.mode === '120000'
+    ? { op: { kind: 'symlink', path: change.path, target: bytes.toString('utf8') }, expect }
+    : { op: { kind: 'write', path: change.path, mode: change.after.mode, bytes }, expect };
+  // The old name goes only once the new one is there.
+  return change.from === undefined ? [write] : [write, remove(change.from, change.path)];
+}
+
+/** An apply that was killed half-way is finished on paper before anything new is begun. */
+async function recoverJournals(stored: StoredTask): Promise<void> {
+  if (!existsSync(stored.paths.journal)) return;
+  for (const name of readdirSync(stored.paths.journal)) await recover(join(stored.paths.journal, name));
+}

@@ -258,6 +258,9 @@ describe('the flag that stops at a link', () => {
     expect(() => directory.copyTo('lnk', directory, 'copy')).toThrow(/ELOOP/);
     expect(() => directory.writeNew('dangling', Buffer.from('x'), 0o644)).toThrow(/EEXIST/);
     expect(() => directory.readFile('fifo', 100)).toThrow(/EINVAL/);
+    fs.writeFileSync(join(project, 'mine'), 'mine');
+    fs.writeFileSync(join(project, 'other'), 'other');
+    expect(() => directory.link('other', 'mine')).toThrow(/EEXIST/);
     for (const name of ['', '.', '..', 'a/b', '/etc', 'a\0']) expect(() => directory.lstat(name)).toThrow(/EINVAL/);
     expect(tree(outside)).toEqual({ canary: 'untouched' });
   });

@@ -80,15 +80,15 @@ describe('the rules', () => {
     for (const rule of LANE_RULES) {
       for (const pattern of rule.match) {
         expectRule(pattern.replace('/**', '/some/file').replaceAll('*', 'x'), rule);
-        expectRule(`deep/down/${pattern.replace('/**', '').replaceAll('*', '').toUpperCase()}`, rule);
+        expectRule(`deep/down/${pattern.replace('/**', '').replace('/*/', '/z/').replaceAll('*', '').replace(/\.$/, '.z').toUpperCase()}`, rule);
       }
     }
   });
 
   test('are written once, and their sentences end', () => {
-    const patterns = [...LANE_RULES.flatMap((rule) => rule.match), '', ...MEDIA_FILES].map((pattern) => pattern.toLowerCase());
+    const patterns = [...LANE_RULES.flatMap((rule) => rule.match), ...MEDIA_FILES].map((pattern) => pattern.toLowerCase());
     expect(patterns.filter((pattern, at) => patterns.indexOf(pattern) !== at)).toEqual([]);
-    expect(patterns.filter((pattern) => /\s|\/\/|^\/|\*\*[^/]|[^/]\*\*|\?|\[|\{/.test(pattern))).toEqual([]);
+    expect(patterns.filter((pattern) => /^$|\s|\/\/|^\/|\*\*[^/]|[^/]\*\*|\?|\[|\{/.test(pattern))).toEqual([]);
     expect(new Set(LANE_RULES.map((rule) => rule.reason)).size).toBe(LANE_RULES.length);
     expect(LANE_RULES.filter((rule) => !/^[A-Z].*\.$/.test(rule.reason) && !/^(?:make|cargo) /.test(rule.reason))).toEqual([]);
     expect(TEST_FILES.length).toBe(new Set(TEST_FILES).size);
@@ -178,7 +178,7 @@ describe('inside known files', () => {
 
   test('many changes are counted, not listed', () => {
     const scripts = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`s${at}`, 'x']));
-    expect(facts('package.json', '{}', JSON.stringify({ scripts }))).toHaveLength(13);
+    expect(facts('package.json', '{}', JSON.stringify({ scripts }))).toHaveLength(13 + 1);
   });
 
   test('drivers and hidden diffs in .gitattributes', () => {
@@ -258,7 +258,7 @@ describe('inside known files', () => {
     expect(facts('Cargo.lock', '', 'source = "registry+https://evil.test/index"\n')).toEqual(['Takes packages from registry+https://evil.test, which it did not before.']);
     expect(facts('pnpm-lock.yaml', '', 'tarball: "\\x68ttps://evil.test"\nhomepage: https://fine.test\n')).toEqual([
       'Contains escaped characters, which can hide an address.',
-    ].concat([]));
+    ]);
   });
 
   test('the build backend of a Python project', () => {
@@ -271,7 +271,7 @@ describe('inside known files', () => {
   });
 
   test('where packages come from', () => {
-    expect(facts('.npmrc', '', 'registry=https://u:secret@evil.test/\nignore-scripts=false\nscript-shell=/tmp/x\n')).toEqual([
+    expect(facts('.npmrc', '', 'registry=https://secret@evil.test/\nignore-scripts=false\nscript-shell=/tmp/x\n')).toEqual([
       'Takes packages from another place: registry = https://…@evil.test/',
       'Changes a safeguard of installs: ignore-scripts = false',
       'Names a program or file to use: script-shell = /tmp/x',
@@ -416,11 +416,11 @@ test('hostile text does not make the review slow', () => {
   const started = performance.now();
   const pieces = ['eyJ', 'eyJa-', '\n', ' ', 'curl |', '"path', 'sk-', '://a:', 'https:', '\t x', '=> ', 'a=', '-----BEGIN ', '[[', '\u200d\u{1f468}', '$' + '{{', '@', 'test.'];
   for (const path of ['a.test.ts', 'package.json', '.npmrc', '.gitattributes', '.gitmodules', '.github/workflows/x.yml', 'yarn.lock', 'pyproject.toml', 'go.mod', '.vscode/x']) {
-    for (const piece of pieces) classify({ path, before: file(''), after: file(piece.repeat(200_000 / piece.length)) });
+    for (const piece of pieces) classify({ path, before: file(''), after: file(piece.repeat(100_000 / piece.length)) });
   }
   classify({ path: `${'a/'.repeat(2000)}x`, before: null, after: file('') });
   classify({ path: `${'.github/workflows/'.repeat(200)}x`, before: null, after: file('') });
-  expect(performance.now() - started).toBeLessThan(10_000);
+  expect(performance.now() - started).toBeLessThan(8000);
 }, 30_000);
 
 function expectRule(path: string, rule: (typeof LANE_RULES)[number]): void {

@@ -1,26 +1,14 @@
-// cli/format.ts: columns, colours and widths for what people read.
+// cli/format.ts: columns and widths for what people read.
 // Invariant: no text gets to the terminal as it came. What `table`, `cut` and `shellQuote` return shows every character that
 // could not be seen or would move the cursor, and colour carries no meaning that the words do not have.
 import { visible } from '../lib/sanitize.ts';
+import type { Paint } from './colour.ts';
 
-export interface Paint {
-  bold(text: string): string;
-  dim(text: string): string;
-  red(text: string): string;
-  green(text: string): string;
-  yellow(text: string): string;
-}
-
-export function painter(colour: boolean): Paint {
-  const style = (on: number, off: number) => (text: string) => (colour && text !== '' ? `\u001b[${on}m${text}\u001b[${off}m` : text);
-  return { bold: style(1, 22), dim: style(2, 22), red: style(31, 39), green: style(32, 39), yellow: style(33, 39) };
-}
-
-export type Cell = string | { readonly text: string; readonly paint: (text: string) => string; readonly right?: boolean };
+export type Cell = string | { readonly text: string; readonly paint?: (text: string) => string; readonly right?: boolean };
 
 /** Lines with their ends. The widest cell sets a column's width; the last one is never filled up. */
 export function table(rows: readonly (readonly Cell[])[], options: { indent?: number; gap?: number } = {}): string {
-  const cells = rows.map((row) => row.map((cell) => (typeof cell === 'string' ? { text: visible(cell), paint: same, right: false } : { right: false, ...cell, text: visible(cell.text) })));
+  const cells = rows.map((row) => row.map((cell) => (typeof cell === 'string' ? { text: visible(cell), paint: same, right: false } : { paint: same, right: false, ...cell, text: visible(cell.text) })));
   const widths: number[] = [];
   for (const row of cells) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, widthOf(cell.text));
   const indent = ' '.repeat(options.indent ?? 0);
@@ -36,6 +24,16 @@ export function table(rows: readonly (readonly Cell[])[], options: { indent?: nu
     })
     .map((line) => `${line}\n`)
     .join('');
+}
+
+export function section(title: string, body: string, paint: Paint): string {
+  return `${paint('bold', title)}\n${body}`;
+}
+
+/** Names with what they mean next to them, broken to fit 80 columns. */
+export function meanings(list: readonly (readonly [string, string])[]): string {
+  const width = Math.max(0, ...list.map(([name]) => widthOf(visible(name))));
+  return list.map(([name, means]) => `  ${visible(name).padEnd(width)}  ${wrap(means, { indent: width + 4 }).trimStart()}`).join('');
 }
 
 /** Lines with their ends, broken between words. A line break in the text is kept. */

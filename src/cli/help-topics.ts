@@ -1,7 +1,7 @@
 // cli/help-topics.ts: help that belongs to no single command. What a table in the code says is printed from that table.
 import { ERRORS, EXIT } from '../protocol/errors.ts';
-import { table, wrap, type Paint } from './format.ts';
-import { section } from './help.ts';
+import type { Paint } from './colour.ts';
+import { meanings, section, table, wrap } from './format.ts';
 
 export const TOPICS = { 'exit-codes': exitCodes, environment, json, network } as const satisfies Record<string, (paint: Paint) => string>;
 
@@ -29,7 +29,7 @@ function exitCodes(paint: Paint): string {
 
 function environment(paint: Paint): string {
   return [
-    section('Read by ags', rows([
+    section('Read by ags', meanings([
       ['XDG_CONFIG_HOME', 'your configuration is in ags/config.yaml below it (~/.config)'],
       ['XDG_STATE_HOME', 'tasks and approvals are in ags/ below it (~/.local/state)'],
       ['XDG_CACHE_HOME', 'what can be made again is in ags/ below it (~/.cache)'],
@@ -38,7 +38,7 @@ function environment(paint: Paint): string {
       ['SHELL', 'what "ags shell" starts'],
       ['VISUAL, EDITOR', 'what edits a file in "ags review"'],
     ]), paint),
-    section('Set inside a sandbox', rows([
+    section('Set inside a sandbox', meanings([
       ['AGS_SANDBOX', '1, so that a program can tell where it runs'],
       ['AGS_TASK', 'the name of the task'],
       ['HOME', "the same path as outside, but the task's own directory"],
@@ -52,7 +52,7 @@ function environment(paint: Paint): string {
 function json(paint: Paint): string {
   return [
     wrap('Commands that show something take --json: plan, list, rm, cleanup, review, diff, config, trust, doctor. They print one document on stdout, without colours, and never ask a question: what they would ask about needs its flag.'),
-    section('Conventions', rows([
+    section('Conventions', meanings([
       ['times', 'ISO 8601 in UTC: 2026-01-31T12:00:00.000Z'],
       ['sizes', 'bytes, in fields that end in Bytes'],
       ['fields', 'are added over time, not renamed; ignore those you do not know'],
@@ -65,16 +65,11 @@ function json(paint: Paint): string {
 function network(paint: Paint): string {
   return [
     wrap('A sandbox has a network of its own with nothing in it but loopback: programs inside reach each other on 127.0.0.1 and ::1. There is no route to this machine, its other sandboxes, the local network or the internet, and no name server. No socket of this machine is visible either.'),
-    section('What follows', rows([
+    section('What follows', meanings([
       ['servers', 'any port may be taken; two sandboxes never collide'],
       ['downloads', 'fail inside; fetch packages first, outside. Dependency directories of the project (node_modules, .venv, target, vendor) are visible inside'],
       ['your services', 'a database on this machine cannot be reached from inside'],
     ]), paint),
     wrap('What is in force for a command: ags plan -- <command>'),
   ].join('\n');
-}
-
-function rows(list: readonly (readonly [string, string])[]): string {
-  const width = Math.max(...list.map(([name]) => name.length));
-  return list.map(([name, means]) => `  ${name.padEnd(width)}  ${wrap(means, { indent: width + 4 }).trimStart()}`).join('');
 }

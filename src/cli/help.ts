@@ -2,14 +2,15 @@
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { suggest } from '../config/suggest.ts';
 import { visible } from '../lib/sanitize.ts';
-import { painter, table, wrap, type Paint } from './format.ts';
+import { createPaint, type Paint } from './colour.ts';
+import { section, table, wrap } from './format.ts';
 import type { Context, Option, Verb } from './verb.ts';
 import { VERBS, type VerbEntry, type VerbName } from './verbs.ts';
 
 export async function showHelp(topics: readonly string[], ctx: Context): Promise<number> {
   const [topic, ...more] = topics;
   if (more.length > 0) throw new AgsError('usage.invalid', 'ags help takes one command or topic.', { hint: 'For example: ags help exec' });
-  ctx.stdout.write(await helpOn(topic, painter(ctx.colour)));
+  ctx.stdout.write(await helpOn(topic, createPaint(ctx.colour)));
   return EXIT.done;
 }
 
@@ -52,10 +53,10 @@ function overview(paint: Paint): string {
   const entries = Object.entries(VERBS) as [VerbName, VerbEntry][];
   const groups = [...new Set(entries.map(([, { group }]) => group))];
   const width = Math.max(...entries.map(([name]) => name.length));
-  const list = (group: string): string => table(entries.filter(([, entry]) => entry.group === group).map(([name, { summary }]) => [{ text: name.padEnd(width), paint: paint.bold }, summary]), { indent: 2 });
+  const list = (group: string): string => table(entries.filter(([, entry]) => entry.group === group).map(([name, { summary }]) => [{ text: name.padEnd(width), paint: (text) => paint('bold', text) }, summary]), { indent: 2 });
   return [
     wrap('ags (Agent Sandbox) runs commands and coding agents over your repository, in a sandbox, and lets you take what they changed.'),
-    section('Examples', table(EXAMPLES.map(([command, means]) => [command, { text: means, paint: paint.dim }]), { indent: 2 }), paint),
+    section('Examples', table(EXAMPLES.map(([command, means]) => [command, { text: means, paint: (text) => paint('dim', text) }]), { indent: 2 }), paint),
     ...groups.map((group) => section(group, list(group), paint)),
     section('More', table([['ags help <command>', 'options and examples, the same as: ags <command> --help'], ['ags help <topic>', 'exit-codes, environment, json, network'], ['ags --version', '']], { indent: 2 }), paint),
   ].join('\n');
@@ -70,10 +71,6 @@ function verbHelp(name: VerbName, verb: Verb, paint: Paint): string {
     ...(verb.examples.length === 0 ? [] : [section('Examples', verb.examples.map((line) => `  ${line}\n`).join(''), paint)]),
     section('Options', optionList([...options, ['help', { type: 'boolean', short: 'h', about: 'show this text' }]]), paint),
   ].join('\n');
-}
-
-export function section(title: string, body: string, paint: Paint): string {
-  return `${paint.bold(title)}\n${body}`;
 }
 
 const OPTION_WIDTH = 26;

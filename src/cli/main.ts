@@ -3,11 +3,13 @@ import { userInfo, totalmem, release } from 'node:os';
 import { join } from 'node:path';
 import { AgsError, ERRORS, EXIT } from '../protocol/errors.ts';
 import type { World } from '../tasks/world.ts';
+import { closeInherited } from './descriptors.ts';
 import { parseVerb } from './parse.ts';
 import type { Context, Verb } from './verb.ts';
 import { VERBS, type VerbName } from './verbs.ts';
 
 export async function main(argv: readonly string[]): Promise<number> {
+  closeInherited();
   const ctx = makeContext();
   const json = argv.includes('--json');
   try {

@@ -8,10 +8,10 @@ import type { ClassifyInput, Content, Fact } from './fact.ts';
 import { MEDIA_FILES, TEST_FILES } from './lane-rules.ts';
 import { linkFacts } from './link-facts.ts';
 import { foldPath } from './names.ts';
-import { compilePatterns } from './path-pattern.ts';
+import { compileRules } from './path-pattern.ts';
 
 export function contentFacts({ path, from, before, after }: ClassifyInput): Fact[] {
-  const test = isTest(path) || (from !== undefined && isTest(from));
+  const test = [path, from ?? path].some((name) => testRule(foldPath(name)).length > 0);
   if (after === null) return test && before !== null ? [look('Deletes a file with tests.')] : [];
   if (after.mode === '120000') return linkFacts(path, before, after);
   const facts = [...modeFacts(before, after), ...programFacts(path, after)];
@@ -45,13 +45,12 @@ function programFacts(path: string, after: Content): Fact[] {
   const kind = MAGIC.find(({ bytes }) => after.head !== undefined && bytes.every((byte, at) => after.head?.[at] === byte));
   if (kind) return [host(`${kind.is}, ${size}.`)];
   const unread = `Binary or too large to show, ${size}; its content was not checked.`;
-  return [after.head !== undefined || isMedia(path) ? look(unread) : host(unread)];
+  return [after.head !== undefined || mediaRule(foldPath(path)).length > 0 ? look(unread) : host(unread)];
 }
 
 function hiddenTextFacts(added: readonly AddedLine[]): Fact[] {
   const facts: Fact[] = [];
-  // As one text: a carriage return is judged by what follows it.
-  const unseen = invisibleIn(added.map((line) => `${line.text}\n`).join(''));
+  const unseen = invisibleIn(joined(added));
   if (unseen.length > 0) facts.push(look(`Adds invisible or text-reordering characters: ${list(unseen)}.`));
   const long = added.find((line) => line.text.length > 2000);
   if (long) facts.push(look(`Line ${long.number} has ${long.text.length} characters.`));
@@ -61,7 +60,8 @@ function hiddenTextFacts(added: readonly AddedLine[]): Fact[] {
 }
 
 function secretFacts(added: readonly AddedLine[]): Fact[] {
-  return SECRETS.flatMap(({ level, is, like }) => {
+  const text = joined(added);
+  return SECRETS.filter(({ like }) => like.test(text)).flatMap(({ level, is, like }) => {
     const line = added.find((candidate) => like.test(candidate.text));
     return line ? [{ level, say: `Line ${line.number} looks like ${is}.` }] : [];
   });
@@ -77,20 +77,17 @@ function testFacts(before: string | null, after: string, added: readonly AddedLi
   return facts;
 }
 
+// Every line with its end, for a carriage return is judged by what follows it.
+function joined(added: readonly AddedLine[]): string {
+  return added.map((line) => `${line.text}\n`).join('');
+}
+
 function count(text: string, expression: RegExp): number {
   return text.match(expression)?.length ?? 0;
 }
 
 function list(items: readonly string[]): string {
   return items.length > 8 ? `${items.slice(0, 8).join(', ')} and ${items.length - 8} more` : items.join(', ');
-}
-
-function isTest(path: string): boolean {
-  return TESTS.test(foldPath(path));
-}
-
-function isMedia(path: string): boolean {
-  return MEDIA.test(foldPath(path));
 }
 
 function host(say: string): Fact {
@@ -101,8 +98,8 @@ function look(say: string): Fact {
   return { level: 'look', say };
 }
 
-const TESTS = compilePatterns(TEST_FILES);
-const MEDIA = compilePatterns(MEDIA_FILES);
+const testRule = compileRules([{ match: TEST_FILES }]);
+const mediaRule = compileRules([{ match: MEDIA_FILES }]);
 
 const SKIPS =
   /\b(?:it|test|describe|suite|context)\.(?:skip|only|todo|fixme)\b|\b(?:xit|xtest|xdescribe|fit|fdescribe)\s?\(|@(?:pytest\.mark|unittest)\.(?:skip|xfail|expectedFailure)|\bpytest\.skip\(|\bt\.Skip(?:f|Now)?\(|#\[ignore\b|@(?:Disabled|Ignore)\b|\[(?:Ignore|Skip)\b|\bSkip\s?=\s?"|\.markTestSkipped\(/;

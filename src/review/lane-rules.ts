@@ -391,5 +391,5 @@ export const MEDIA_FILES = paths(`*.png *.jpg *.jpeg *.gif *.webp *.avif *.ico *
   *.ogv *.flac *.webm *.mov *.woff *.woff2 *.ttf *.otf *.eot *.pdf`);
 
 function paths(list: string): string[] {
-  return list.split(/\s+/);
+  return list.trim().split(/\s+/);
 }

@@ -9,7 +9,7 @@ import { bySeverity, type ClassifyInput, type Content, type Fact } from './fact.
 import { inspect } from './inspectors.ts';
 import { type InspectorId, LANE_RULES } from './lane-rules.ts';
 import { foldPath } from './names.ts';
-import { compilePatterns } from './path-pattern.ts';
+import { compileRules } from './path-pattern.ts';
 
 export type { ClassifyInput, Content } from './fact.ts';
 
@@ -20,17 +20,17 @@ export function classify(input: ClassifyInput): { lane: Lane; reasons: string[] 
 }
 
 function ruleFacts({ path, from, before, after }: ClassifyInput): Fact[] {
-  const now = foldPath(path);
-  const then = from === undefined ? now : foldPath(from);
+  const now = rulesFor(foldPath(path));
+  const then = from === undefined ? now : rulesFor(foldPath(from));
   const inspected: Fact[] = [];
   const general: Fact[] = [];
-  for (const { rule, matcher } of MATCHERS) {
-    const isOne = matcher.test(now);
-    const wasOne = then === now ? isOne : matcher.test(then);
-    if (!isOne && !wasOne) continue;
-    general.push({ level: rule.lane, say: isOne ? rule.reason : `${rule.reason} Its name was ${visible(from ?? path)}.` });
+  for (const rule of now) {
+    general.push({ level: rule.lane, say: rule.reason });
     // What another file said before it got this name is news now.
-    if (rule.content && isOne && after) inspected.push(...inspectFile(rule.content, wasOne ? before : null, after));
+    if (rule.content && after) inspected.push(...inspectFile(rule.content, then.includes(rule) ? before : null, after));
+  }
+  for (const rule of then.filter((one) => !now.includes(one))) {
+    general.push({ level: rule.lane, say: `${rule.reason} Its name was ${visible(from ?? path)}.` });
   }
   if (general.length > 0 && after === null) general.push({ level: 'look', say: 'It is deleted.' });
   return [...inspected, ...general];
@@ -43,4 +43,4 @@ function inspectFile(id: InspectorId, before: Content | null, after: Content): F
   return inspect(id, { before: earlier, after: after.text, added: addedLines(earlier, after.text) });
 }
 
-const MATCHERS = LANE_RULES.map((rule) => ({ rule, matcher: compilePatterns(rule.match) }));
+const rulesFor = compileRules(LANE_RULES);

@@ -3,13 +3,13 @@
 import { visible } from '../lib/sanitize.ts';
 import type { Content, Fact } from './fact.ts';
 import { foldPath, inspectName } from './names.ts';
-import { compilePatterns } from './path-pattern.ts';
+import { compileRules } from './path-pattern.ts';
 
 export function linkFacts(path: string, before: Content | null, after: Content): Fact[] {
   const target = after.text;
   if (target === null) return [{ level: 'host', say: 'A symbolic link whose target cannot be shown.' }];
   const facts = [judge(path, target)];
-  if (GIT_FILES.test(foldPath(path))) facts.push({ level: 'host', say: 'Git reads this file, and expects it not to be a link.' });
+  if (gitFile(foldPath(path)).length > 0) facts.push({ level: 'host', say: 'Git reads this file, and expects it not to be a link.' });
   if (before !== null && before.mode !== '120000') facts.push({ level: 'look', say: 'Was a file before.' });
   return facts;
 }
@@ -29,4 +29,4 @@ function judge(path: string, target: string): Fact {
   return { level: 'look', say: `A symbolic link to ${shown}.` };
 }
 
-const GIT_FILES = compilePatterns(['.gitattributes', '.gitignore', '.gitmodules', '.mailmap']);
+const gitFile = compileRules([{ match: ['.gitattributes', '.gitignore', '.gitmodules', '.mailmap'] }]);

@@ -51,7 +51,7 @@ const MAX_EXTENDED = 1024 * 1024;
 const PLAIN_KEYS = new Set(['mtime', 'atime', 'ctime', 'uid', 'gid', 'uname', 'gname']);
 const OVERLAY = 'SCHILY.xattr.user.overlay.';
 // What the kernel keeps for itself. "overlay." is how it stores a mark that a program inside tried to set: it has no effect.
-const HARMLESS = /^(origin|impure|uuid|redirect|nlink|upper|protattr|overlay\..*)$/s;
+const HARMLESS = /^(origin|impure|uuid|nlink|upper|protattr|overlay\..*)$/s;
 
 function block(archive: Buffer, at: number): Buffer {
   // Every archive ends with blocks of zeros, so one that just stops was cut off.

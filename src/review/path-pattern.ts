@@ -4,19 +4,39 @@
 // Every pattern holds at any depth, and is compared with folded paths, so spelling tricks do not step around it.
 import { foldPath } from './names.ts';
 
-export interface PathMatcher {
-  /** `folded` must come from foldPath. */
-  test(folded: string): boolean;
+/** Returns which of the rules hold for a path that went through foldPath, in their order. */
+export function compileRules<Rule extends { readonly match: readonly string[] }>(rules: readonly Rule[]): (folded: string) => Rule[] {
+  // The common shapes are looked up, for a thousand patterns are too many to try one by one on every path.
+  const names = new Map<string, Set<Rule>>();
+  const trees = new Map<string, Set<Rule>>();
+  const endings = new Map<string, Set<Rule>>();
+  const others: { rule: Rule; expression: RegExp }[] = [];
+  for (const rule of rules) {
+    const rest: string[] = [];
+    for (const pattern of rule.match) {
+      if (/^[^*/]+$/.test(pattern)) put(names, foldPath(pattern), rule);
+      else if (/^[^*/]+\/\*\*$/.test(pattern)) put(trees, foldPath(pattern.slice(0, -3)), rule);
+      else if (/^\*\.[^*/]+$/.test(pattern)) put(endings, pattern.slice(1).toLowerCase(), rule);
+      else rest.push(toSource(pattern));
+    }
+    // The lookbehind lets a match begin at every name, and keeps the search linear.
+    if (rest.length > 0) others.push({ rule, expression: new RegExp(`(?<![^/])(?:${rest.join('|')})$`, 'u') });
+  }
+  return (folded) => {
+    const segments = folded.split('/');
+    const name = segments.at(-1) ?? '';
+    const found = new Set(names.get(name));
+    for (const segment of segments) for (const rule of trees.get(segment) ?? []) found.add(rule);
+    for (let dot = name.indexOf('.'); dot >= 0; dot = name.indexOf('.', dot + 1)) {
+      for (const rule of endings.get(name.slice(dot)) ?? []) found.add(rule);
+    }
+    for (const { rule, expression } of others) if (expression.test(folded)) found.add(rule);
+    return found.size > 1 ? rules.filter((rule) => found.has(rule)) : [...found];
+  };
 }
 
-export function compilePatterns(patterns: readonly string[]): PathMatcher {
-  const names = new Set(patterns.filter((pattern) => !/[*/]/.test(pattern)).map(foldPath));
-  const rest = patterns.filter((pattern) => /[*/]/.test(pattern)).map(toSource);
-  // A lookbehind, so that a match may begin at every name and the search stays linear.
-  const expression = rest.length > 0 ? new RegExp(`(?<![^/])(?:${rest.join('|')})$`, 'u') : null;
-  return {
-    test: (folded) => names.has(folded.slice(folded.lastIndexOf('/') + 1)) || (expression?.test(folded) ?? false),
-  };
+function put<Rule>(map: Map<string, Set<Rule>>, key: string, rule: Rule): void {
+  map.set(key, (map.get(key) ?? new Set<Rule>()).add(rule));
 }
 
 function toSource(pattern: string): string {

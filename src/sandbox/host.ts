@@ -67,7 +67,8 @@ export async function ensureWhiteout(stateDir: string): Promise<string> {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat?.isCharacterDevice() === true && stat.rdev === 0) return path;
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-  rmSync(path, { force: true });
+  // Only what is wrong: another process may just have made the right one.
+  if (stat !== undefined) rmSync(path, { force: true });
   const made = await run(['mknod', path, 'c', '0', '0'], { env: { PATH: PROGRAM_DIRS.join(':') } });
   if (made.exitCode !== 0 && !existsSync(path)) {
     throw new AgsError('backend.unavailable', `A whiteout cannot be made in ${stateDir}: ${made.stderr.trim()}`, { hint: 'Linux 5.8 or newer is needed, and a state directory on a local file system: set XDG_STATE_HOME' });

@@ -1,0 +1,90 @@
+// sandbox/checks/evidence.ts: what a test sandbox is asked from inside, and what its answers must be.
+// Invariant: each protection is judged by its effect inside, not by the argument that asks for it; an answer that is not there
+// counts as a protection that is not there.
+import { readlinkSync } from 'node:fs';
+
+const NAMESPACES = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'] as const;
+type NamespaceName = (typeof NAMESPACES)[number];
+
+/** What stands in the project before the test, and what the test does to it. */
+export const LOWER: Readonly<Record<string, string>> = { kept: 'as it was\n', gone: 'to be deleted\n', 'dir/inner': 'to be deleted with its directory\n', secret: 'never to be seen\n' };
+
+/**
+ * For sh, with the project as its directory; the arguments are paths that must not exist. It only ever tries to write in what
+ * belongs to the sandbox alone: were a protection missing, the test must not be what does the damage.
+ */
+export const INSIDE = `
+tail -n +1 /proc/self/status /proc/net/dev /proc/self/mountinfo
+echo '==> namespaces <=='; cd /proc/self/ns && readlink ${NAMESPACES.join(' ')}; cd "$OLDPWD"
+echo '==> unshare <=='; unshare --user true 2>&1 && echo allowed
+echo '==> written <=='; for dir in / /dev/; do (: > "\${dir}ags-probe") 2>/dev/null && echo "$dir"; done
+echo '==> seen <=='; for path; do [ ! -e "$path" ] || echo "$path"; done
+echo '==> open files <=='; ulimit -n
+echo '==> workspace <=='
+{ echo changed > kept && echo new > new && rm gone dir/inner && rmdir dir && mkdir dir && echo new > dir/new &&
+  read -r word < kept && [ "$word" = changed ] && [ ! -e gone ] && [ "$(echo dir/*)" = dir/new ] && echo works; } 2>&1
+echo '==> end <=='
+`;
+
+/** Without the filter: then only the kernel's own limit can refuse, and it says so in its own words. */
+export const WITHOUT_FILTER = 'echo inside; unshare --user true 2>&1 && echo allowed';
+export const REFUSED_BY_LIMIT = /No space left on device/;
+
+export interface Expected {
+  readonly uid: number;
+  readonly openFiles: number;
+  /** Mount points that must be read-only. */
+  readonly readOnly: readonly string[];
+  /** The namespaces of the caller, none of which the sandbox may share. */
+  readonly outside: Readonly<Record<NamespaceName, string>>;
+}
+
+export interface Evidence {
+  /** Protections that were not in force, each as a part of a sentence about the sandbox ("it ..."). */
+  readonly lacking: readonly string[];
+  /** null: files could be changed, deleted and made again in the workspace. Otherwise what went wrong. */
+  readonly workspace: string | null;
+}
+
+export function judge(report: string, expected: Expected): Evidence {
+  const part = sections(report);
+  const status = (name: string): string => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(part('/proc/self/status'))?.[1]?.trim() ?? 'unknown';
+  const inside = part('namespaces').split('\n');
+  const shared = NAMESPACES.filter((name, i) => inside[i]?.startsWith(`${name}:[`) !== true || inside[i] === expected.outside[name]);
+  const interfaces = [...part('/proc/net/dev').matchAll(/^\s*(\S+):/gm)].map(([, name]) => name);
+  const writable = expected.readOnly.filter((path) => !isReadOnly(part('/proc/self/mountinfo'), path));
+  const written = part('written').split('\n').filter((dir) => dir !== '');
+  const seen = part('seen').split('\n').filter((path) => path !== '');
+  const claims: readonly (readonly [boolean, string])[] = [
+    [status('Uid') === Array(4).fill(expected.uid).join('\t') && expected.uid !== 0, `it ran as uid ${status('Uid').split('\t')[0]}, not as ${expected.uid}`],
+    [['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].every((set) => /^0+$/.test(status(set))), 'it kept capabilities'],
+    [status('NoNewPrivs') === '1', 'it could gain new privileges'],
+    [status('Seccomp') === '2' && /Operation not permitted/.test(part('unshare')) && !/allowed/.test(part('unshare')), 'its system calls were not filtered'],
+    [shared.length === 0, `it shared the ${shared.join(', ')} namespace of this machine`],
+    [interfaces.join() === 'lo', `it saw other network interfaces than loopback (${interfaces.join(', ')})`],
+    [writable.length === 0, `it could write in ${writable.slice(0, 3).join(', ')}`],
+    [written.length === 0, `it made files in ${written.join(', ')}`],
+    [seen.length === 0, 'it saw files that it must not see'],
+    [part('open files').trim() === String(expected.openFiles), 'its limits were not set'],
+    [report.endsWith('==> end <==\n'), 'it did not answer to the end'],
+  ];
+  const workspace = part('workspace').trim();
+  return { lacking: claims.filter(([holds]) => !holds).map(([, words]) => words), workspace: workspace === 'works' ? null : workspace };
+}
+
+export function ownNamespaces(): Record<NamespaceName, string> {
+  return Object.fromEntries(NAMESPACES.map((name) => [name, readlinkSync(`/proc/self/ns/${name}`)])) as Record<NamespaceName, string>;
+}
+
+/** In the form that tail gives to several files. */
+function sections(report: string): (name: string) => string {
+  const [, ...parts] = report.split(/^==> (.+) <==\n/m);
+  return (name) => parts[parts.findIndex((part, i) => i % 2 === 0 && part === name) + 1] ?? '';
+}
+
+/** The last mount at a place is the one that counts. mountinfo writes blanks and the like as octal numbers. */
+function isReadOnly(mountinfo: string, path: string): boolean {
+  const escaped = path.replaceAll(/[ \t\n\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`);
+  const options = mountinfo.split('\n').map((line) => line.split(' ')).findLast((fields) => fields[4] === escaped)?.[5];
+  return options?.split(',').includes('ro') === true;
+}

@@ -1,0 +1,34 @@
+// sandbox/checks/overlay-reason.ts: why there is no copy-on-write workspace here, as half a sentence ("because ..."). Pure.
+import { visible } from '../../lib/sanitize.ts';
+import { lastLine } from './failure.ts';
+
+export interface OverlayFailure {
+  /** What mount, perl or the test inside the sandbox said. */
+  readonly said: string;
+  readonly kernel: string;
+  readonly stateDir: string;
+  readonly fileSystem: string;
+}
+
+export function explainOverlay({ said, kernel, stateDir, fileSystem }: OverlayFailure): string {
+  const place = `the state directory ${visible(stateDir)} is on ${fileSystem}`;
+  if (/unknown filesystem type|No such device/.test(said)) return 'this kernel has no overlayfs loaded';
+  if (/permission denied|Operation not permitted/i.test(said) && isBefore(kernel, 5, 11)) return `Linux ${kernel} lets only root mount an overlay (5.11 and newer let everybody)`;
+  if (fileSystem === 'overlay') return `${place}, the file system of a container, and overlays cannot be stacked like that`;
+  if (fileSystem === 'tmpfs' && isBefore(kernel, 6, 6)) return `${place}, which keeps the notes of an overlay only from Linux 6.6 on`;
+  if (UNFIT.includes(fileSystem)) return `${place}, on which an overlay cannot write`;
+  return `an overlay does not work here (${place}): ${lastLine(said)}`;
+}
+
+/** The command, where one helps. */
+export function overlayFix({ said }: { readonly said: string }): string {
+  if (/unknown filesystem type|No such device|has no overlayfs/.test(said)) return 'Run: sudo modprobe overlay';
+  return 'Put the state of ags on a local disk: export XDG_STATE_HOME=<directory on ext4, xfs or btrfs>';
+}
+
+const UNFIT = ['nfs', '9p', 'fuse', 'cifs', 'smb', 'ecryptfs', 'virtiofs', 'vfat', 'exfat', 'ntfs'];
+
+export function isBefore(version: string, major: number, minor: number): boolean {
+  const [a = 0, b = 0] = version.split('.').map((part) => Number.parseInt(part, 10));
+  return a < major || (a === major && b < minor);
+}

@@ -1,0 +1,98 @@
+// tasks/find-task.ts: which task is meant by a name, a part of one, "@", or nothing at all.
+// Invariant: a guess is made only when there is nothing to choose between, and it is said aloud.
+import { lstatSync } from 'node:fs';
+import { AgsError } from '../protocol/errors.ts';
+import { visible } from '../lib/sanitize.ts';
+import { taskPaths, type TaskPaths } from '../store/layout.ts';
+import { readTask, taskIds, type StoredTask } from '../store/tasks.ts';
+import { describeTask } from './list.ts';
+import { findProject } from './project.ts';
+import type { World } from './world.ts';
+
+export type TaskEntry =
+  | { readonly kind: 'whole'; readonly id: string; readonly paths: TaskPaths; readonly stored: StoredTask }
+  /** Its files cannot be read. */
+  | { readonly kind: 'damaged'; readonly id: string; readonly paths: TaskPaths; readonly why: string }
+  /** The runner was killed before it wrote them, or while it removed the task. */
+  | { readonly kind: 'partial'; readonly id: string; readonly paths: TaskPaths; readonly changedAtMs: number };
+
+/** A name, the beginning of one, "@" for the latest task of this project, "@2" for the one before. */
+export async function findTask(world: World, name: string | undefined, options: { say?: (text: string) => void } = {}): Promise<StoredTask> {
+  const entry = name === undefined ? await onlyCandidate(world, options.say) : await findEntry(world, name);
+  if (entry.kind === 'whole') return entry.stored;
+  throw new AgsError('state.damaged', `The files of task ${entry.id} cannot be read.`, { hint: `Look at ${entry.paths.root}, or remove it: ags rm ${entry.id}` });
+}
+
+/** Also finds what is damaged or half-made, so that it can be removed. */
+export async function findEntry(world: World, name: string): Promise<TaskEntry> {
+  const place = /^@(\d{0,6})$/.exec(name);
+  if (place !== null) return latest(world, name, Number(place[1] === '' ? 1 : place[1]));
+  const ids = taskIds(world.stateDir);
+  const fitting = ids.includes(name) ? [name] : ids.filter((id) => name !== '' && id.startsWith(name));
+  const [id, ...more] = fitting;
+  if (id === undefined) throw notFound(name);
+  if (more.length > 0) throw new AgsError('task.ambiguous', `Several tasks begin with "${visible(name)}".`, { hint: `Which one?\n${fitting.map((one) => `  ${one}`).join('\n')}`, details: { tasks: fitting } });
+  return readEntry(world.stateDir, id);
+}
+
+export async function readEntries(stateDir: string): Promise<TaskEntry[]> {
+  return Promise.all(taskIds(stateDir).filter((id) => ID.test(id)).map((id) => readEntry(stateDir, id)));
+}
+
+/** The project of the current directory; null where there can be none, as in the home. */
+export async function currentProject(world: World): Promise<string | null> {
+  try {
+    return (await findProject({ cwd: world.cwd, home: world.home, stateDir: world.stateDir, configHome: world.env['XDG_CONFIG_HOME'] })).root;
+  } catch (error) {
+    if (error instanceof AgsError && error.code === 'project.unsuitable') return null;
+    throw error;
+  }
+}
+
+const ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
+
+async function readEntry(stateDir: string, id: string): Promise<TaskEntry> {
+  const paths = taskPaths(stateDir, id);
+  try {
+    const stored = await readTask(stateDir, id);
+    if (stored !== null) return { kind: 'whole', id, paths, stored };
+    return { kind: 'partial', id, paths, changedAtMs: lstatSync(paths.root, { throwIfNoEntry: false })?.mtimeMs ?? 0 };
+  } catch (error) {
+    if (error instanceof AgsError && error.code === 'state.damaged') return { kind: 'damaged', id, paths, why: error.message };
+    throw error;
+  }
+}
+
+async function latest(world: World, name: string, place: number): Promise<TaskEntry> {
+  const here = byAge(await tasksHere(world));
+  const entry = here[place - 1];
+  if (entry !== undefined) return entry;
+  if (here.length === 0) throw new AgsError('task.not-found', 'This project has no tasks.', { hint: 'Tasks of all projects: ags list --all' });
+  throw new AgsError('task.not-found', `There is no ${name}: this project has ${here.length === 1 ? 'one task' : `${here.length} tasks`}.`, { hint: 'List them: ags list' });
+}
+
+async function onlyCandidate(world: World, say: ((text: string) => void) | undefined): Promise<TaskEntry> {
+  const shown = await Promise.all(byAge(await tasksHere(world)).map(async (entry) => ({ entry, row: await describeTask(entry) })));
+  const waiting = shown.filter(({ row }) => row.needsReview);
+  const [first, ...more] = waiting;
+  if (first === undefined) throw new AgsError('task.not-found', 'No task of this project has changes to look at.', { hint: 'Tasks of all projects: ags list --all' });
+  if (more.length > 0) throw new AgsError('task.ambiguous', 'Several tasks of this project have changes.', { hint: `Name one, or @ for the latest:\n${waiting.map(({ row }) => `  ${row.name}`).join('\n')}`, details: { tasks: waiting.map(({ row }) => row.name) } });
+  say?.(`this is about ${first.row.name}.`);
+  return first.entry;
+}
+
+type WholeEntry = Extract<TaskEntry, { kind: 'whole' }>;
+
+async function tasksHere(world: World): Promise<WholeEntry[]> {
+  const project = await currentProject(world);
+  const entries = (await readEntries(world.stateDir)).filter((entry) => entry.kind === 'whole');
+  return project === null ? entries : entries.filter((entry) => entry.stored.task.project === project);
+}
+
+function byAge(entries: readonly WholeEntry[]): WholeEntry[] {
+  return entries.toSorted((a, b) => b.stored.run.startedAtMs - a.stored.run.startedAtMs);
+}
+
+function notFound(name: string): AgsError {
+  return new AgsError('task.not-found', `There is no task "${visible(name)}".`, { hint: 'List them: ags list --all' });
+}

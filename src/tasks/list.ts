@@ -1,0 +1,126 @@
+// tasks/list.ts: tasks as people see them: what state each is in, and whether somebody should look at it.
+// Invariant: what cannot be looked into counts as changed. Nobody's work is lost because it could not be read.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import type { ChangeSet } from '../protocol/changes.ts';
+import type { RunState } from '../protocol/task.ts';
+import { measureDisk } from '../sandbox/disk-usage.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import { currentProject, readEntries, type TaskEntry } from './find-task.ts';
+import type { World } from './world.ts';
+
+/** The states of a run; "interrupted": its runner was killed; "damaged": its files cannot be read. */
+export type ShownState = RunState | 'interrupted' | 'damaged';
+
+export interface ChangeCounts {
+  /** Files that nobody has decided about yet. */
+  readonly files: number;
+  /** Of these, files that would run on this machine or in CI. */
+  readonly risky: number;
+}
+
+export interface TaskRow {
+  readonly name: string;
+  readonly state: ShownState;
+  readonly reason: string | null;
+  readonly project: string | null;
+  readonly command: readonly string[];
+  readonly startedAtMs: number;
+  readonly endedAtMs: number | null;
+  readonly exitCode: number | null;
+  readonly label: string | null;
+  /** It has changes that are not decided about. */
+  readonly changed: boolean;
+  /** Known once somebody has begun to review them. */
+  readonly changes: ChangeCounts | null;
+  readonly live: boolean;
+  /** It has ended, and has changes. */
+  readonly needsReview: boolean;
+  readonly sizeBytes?: number;
+}
+
+export interface Listing {
+  readonly tasks: readonly TaskRow[];
+  /** How many tasks of other projects were left out. */
+  readonly elsewhere: number;
+  /** null: not in a project, so tasks of all projects are listed. */
+  readonly project: string | null;
+}
+
+export async function listTasks(world: World, options: { all: boolean; size: boolean }): Promise<Listing> {
+  const project = await currentProject(world);
+  // A task that is just being made, or removed, is nobody's business yet; `ags cleanup` knows when it is too old for that.
+  const entries = (await readEntries(world.stateDir)).filter((entry) => entry.kind !== 'partial');
+  const here = entries.filter((entry) => project === null || projectOf(entry) === project);
+  const elsewhere = entries.filter((entry) => !here.includes(entry));
+  const shown = options.all ? [here, elsewhere] : [here];
+  const groups = await Promise.all(shown.map((group) => Promise.all(group.map((entry) => withSize(entry, options.size)))));
+  return { tasks: groups.flatMap(inOrder), elsewhere: options.all ? 0 : elsewhere.length, project };
+}
+
+export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
+  if (entry.kind !== 'whole') {
+    const why = entry.kind === 'damaged' ? entry.why : 'It has no task.json or no run.json.';
+    return { name: entry.id, state: 'damaged', reason: why, project: null, command: [], startedAtMs: 0, endedAtMs: null, exitCode: null, label: null, changed: true, changes: null, live: false, needsReview: false };
+  }
+  const { task, run, live } = entry.stored;
+  const underWay = run.state === 'preparing' || run.state === 'running';
+  const changes = run.state === 'merged' || run.state === 'discarded' ? { files: 0, risky: 0 } : countChanges(entry.stored);
+  const changed = changes === null ? await isTouched(entry.stored) : changes.files > 0;
+  return {
+    name: task.name,
+    state: underWay && !live ? 'interrupted' : run.state,
+    reason: underWay && !live ? 'ags was killed while it ran.' : (run.reason ?? null),
+    project: task.project,
+    command: task.command,
+    startedAtMs: run.startedAtMs,
+    endedAtMs: run.endedAtMs ?? null,
+    exitCode: run.exitCode,
+    label: run.label,
+    changed,
+    changes,
+    live: underWay && live,
+    needsReview: changed && !(underWay && live),
+  };
+}
+
+export async function sizeOf(directory: string): Promise<number> {
+  const usage = await measureDisk({ directories: [directory], pids: [], maxBytes: Number.POSITIVE_INFINITY, maxFiles: Number.POSITIVE_INFINITY }, new AbortController().signal);
+  return usage?.bytes ?? 0;
+}
+
+async function withSize(entry: TaskEntry, size: boolean): Promise<TaskRow> {
+  const row = await describeTask(entry);
+  return size ? { ...row, sizeBytes: await sizeOf(entry.paths.root) } : row;
+}
+
+function projectOf(entry: TaskEntry): string | null {
+  return entry.kind === 'whole' ? entry.stored.task.project : null;
+}
+
+/** Running ones first, then what waits for a person, then the rest; the latest first in each. */
+function inOrder(rows: readonly TaskRow[]): TaskRow[] {
+  const rank = (row: TaskRow): number => (row.live ? 0 : row.needsReview ? 1 : 2);
+  return rows.toSorted((a, b) => rank(a) - rank(b) || b.startedAtMs - a.startedAtMs);
+}
+
+/** Null: nobody has counted them. */
+function countChanges({ paths, run }: StoredTask): ChangeCounts | null {
+  if (!existsSync(paths.changes)) return null;
+  const { changes, ignored } = JSON.parse(readFileSync(paths.changes, 'utf8')) as ChangeSet;
+  const left = changes.filter((change) => !run.settled.includes(change.path));
+  return { files: left.length + (ignored.reviewed ? 0 : ignored.files), risky: left.filter((change) => change.lane !== 'inert').length };
+}
+
+async function isTouched({ task, run, paths }: StoredTask): Promise<boolean> {
+  try {
+    if (run.workspace === 'overlay') return existsSync(paths.upper) && readdirSync(paths.upper).some((name) => name !== '.git' || !task.git);
+    // Until the copy is complete nothing runs in it, and it differs from the project only by what is still missing.
+    if (run.state === 'preparing') return false;
+    const { listCopy } = await import('./list-copy.ts');
+    const hidden = new Set(run.hidden);
+    const listing = listCopy({ copy: paths.copy, original: task.project, hidden: (path) => hidden.has(path) });
+    return listing.entries.length > 0 || listing.refused.length > 0;
+  } catch {
+    return true;
+  }
+}

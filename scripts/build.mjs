@@ -1,23 +1,38 @@
-// scripts/build.mjs: dist/ from src/. The compiler's own output is what tests and the documentation read; the command
-// itself is bundled, because loading a hundred small modules costs more than starting the sandbox.
+// scripts/build.mjs: dist/ from src/. The compiler's own output is what the documentation is made from; the command itself is
+// bundled, because finding and loading a hundred small modules costs more than starting a sandbox. Everything that
+// `ags exec` always needs is one file; the rest is loaded when it is called for.
 import { execFileSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
-import { build } from 'esbuild';
+import { readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
 
-const root = new URL('..', import.meta.url).pathname;
-execFileSync(process.execPath, [`${root}/node_modules/typescript/bin/tsc`, '-p', root], { stdio: 'inherit' });
-await build({
-  entryPoints: { main: `${root}/src/cli/main.ts`, exec: `${root}/src/cli/verbs/exec.ts` },
-  outdir: `${root}/dist/bundle`,
-  bundle: true,
-  splitting: true,
-  format: 'esm',
+const root = fileURLToPath(new URL('..', import.meta.url));
+execFileSync(join(root, 'node_modules/.bin/tsc'), ['-p', root], { stdio: 'inherit' });
+
+const hot = reachable(['cli/main.js', 'cli/verbs/exec.js', 'cli/verbs/shell.js', 'tasks/ready.js', 'tasks/changed.js']);
+const bundle = await rolldown({
+  input: { main: join(root, 'dist/cli/main.js') },
   platform: 'node',
-  target: 'node20',
-  minifySyntax: true,
-  minifyWhitespace: true,
-  legalComments: 'none',
   // A native module: it stays a package of its own.
-  external: ['@lydell/node-pty'],
-  logLevel: 'warning',
+  external: [/^@lydell\//],
 });
+rmSync(join(root, 'dist/bundle'), { recursive: true, force: true });
+await bundle.write({
+  dir: join(root, 'dist/bundle'),
+  format: 'esm',
+  minify: { mangle: false, compress: true, codegen: { removeWhitespace: true } },
+  codeSplitting: { groups: [{ name: 'hot', test: (id) => hot.has(id) }] },
+});
+
+/** The files that are loaded whenever these are: static imports only. */
+function reachable(entries) {
+  const found = new Set();
+  const visit = (file) => {
+    if (found.has(file)) return;
+    found.add(file);
+    for (const [, path] of readFileSync(file, 'utf8').matchAll(/^(?:import|export) [^;]*?from '(\.[^']+)';/gms)) visit(join(dirname(file), path));
+  };
+  for (const entry of entries) visit(join(root, 'dist', entry));
+  return found;
+}

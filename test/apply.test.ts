@@ -33,7 +33,12 @@ beforeEach(() => {
   fs.writeFileSync(join(outside, 'canary'), 'untouched');
 });
 
-const write = (path: string, text = 'new', mode: '100644' | '100755' = '100644'): ApplyOp => ({ kind: 'write', path, mode, bytes: Buffer.from(text) });
+const write = (path: string, text = 'new', mode: '100644' | '100755' = '100644'): ApplyOp => ({
+  kind: 'write',
+  path,
+  mode,
+  bytes: Buffer.from(text),
+});
 const link = (path: string, target: string): ApplyOp => ({ kind: 'symlink', path, target });
 const remove = (path: string, ...prune: string[]): ApplyOp => ({ kind: 'delete', path, prune });
 const plan = (...ops: ApplyOp[]): PlannedChange[] => ops.map((op) => ({ op, expect: hostState(project, op.path) }));
@@ -70,10 +75,11 @@ function inChild(code: string, more: { user?: number; before?: string; lib?: str
     import { openDirectory } from '${lib}/lib/descend.js';
     import { applyChange, hostState } from '${lib}/review/apply.js';
     import { applyAll } from '${lib}/review/journal.js';`;
-  const become = more.user === undefined ? [] : ['setpriv', `--reuid=${more.user}`, `--regid=${more.user}`, '--clear-groups'];
+  const become =
+    more.user === undefined ? [] : ['setpriv', `--reuid=${more.user}`, `--regid=${more.user}`, '--clear-groups'];
   const space = more.before === undefined ? [] : ['unshare', '-Urm', 'sh', '-ec', `${more.before}\nexec "$@"`, 'sh'];
-  const [file = '', ...args] = [...become, ...space, process.execPath, '--input-type=module', '-e', `${imports}\n${code}`];
-  const done = spawnSync(file, args, { encoding: 'utf8' });
+  const command = [...become, ...space, process.execPath, '--input-type=module', '-e', `${imports}\n${code}`];
+  const done = spawnSync('env', ['--', ...command], { encoding: 'utf8' });
   if (done.status !== 0) throw new Error(done.stderr);
   return JSON.parse(done.stdout);
 }
@@ -133,14 +139,24 @@ describe('a file', () => {
     },
   );
 
-  test.runIf(root)('that root writes belongs to the owner of the place, and a replaced one keeps its owner', async () => {
-    fs.chownSync(project, 1001, 1002);
-    put('f', 'old');
-    fs.chownSync(join(project, 'f'), 1003, 1004);
-    for (const op of [write('d/new'), link('d/link', 'x'), write('f')]) await apply(op);
-    const owners = ['d', 'd/new', 'd/link', 'f'].map((path) => fs.lstatSync(join(project, path))).map(({ uid, gid }) => [uid, gid]);
-    expect(owners).toEqual([[1001, 1002], [1001, 1002], [1001, 1002], [1003, 1004]]);
-  });
+  test.runIf(root)(
+    'that root writes belongs to the owner of the place, and a replaced one keeps its owner',
+    async () => {
+      fs.chownSync(project, 1001, 1002);
+      put('f', 'old');
+      fs.chownSync(join(project, 'f'), 1003, 1004);
+      for (const op of [write('d/new'), link('d/link', 'x'), write('f')]) await apply(op);
+      const owners = ['d', 'd/new', 'd/link', 'f']
+        .map((path) => fs.lstatSync(join(project, path)))
+        .map(({ uid, gid }) => [uid, gid]);
+      expect(owners).toEqual([
+        [1001, 1002],
+        [1001, 1002],
+        [1001, 1002],
+        [1003, 1004],
+      ]);
+    },
+  );
 });
 
 describe('nothing is written or deleted', () => {
@@ -168,17 +184,35 @@ describe('nothing is written or deleted', () => {
     expect(tree(outside)).toEqual({ canary: 'untouched' });
   });
 
-  test.each(['../../x', '../outside/canary', 'a/../../outside/canary', '/etc/x', '.git/hooks/x', '.GIT/x', 'sub/.git/config', '.git', 'git~1/x', '.git ', '.g\u200cit/x', '', '.', './f', 'a//b', 'a/', 'a\0b', '\ud800', 'x'.repeat(256), `${'d/'.repeat(3000)}f`])(
-    'under the path %j (A99, A118)',
-    async (path) => {
-      const before = tree(dirname(project));
-      for (const op of [write(path), link(path, 'x'), remove(path)]) {
-        expect(await applyChange({ project, op, expect: null })).toEqual({ refused: expect.any(String) as string });
-      }
-      expect(hostState(project, path)).toBe(null);
-      expect(tree(dirname(project))).toEqual(before);
-    },
-  );
+  test.each([
+    '../../x',
+    '../outside/canary',
+    'a/../../outside/canary',
+    '/etc/x',
+    '.git/hooks/x',
+    '.GIT/x',
+    'sub/.git/config',
+    '.git',
+    'git~1/x',
+    '.git ',
+    '.g\u200cit/x',
+    '',
+    '.',
+    './f',
+    'a//b',
+    'a/',
+    'a\0b',
+    '\ud800',
+    'x'.repeat(256),
+    `${'d/'.repeat(3000)}f`,
+  ])('under the path %j (A99, A118)', async (path) => {
+    const before = tree(dirname(project));
+    for (const op of [write(path), link(path, 'x'), remove(path)]) {
+      expect(await applyChange({ project, op, expect: null })).toEqual({ refused: expect.any(String) as string });
+    }
+    expect(hostState(project, path)).toBe(null);
+    expect(tree(dirname(project))).toEqual(before);
+  });
 
   test('after a directory was swapped for a link between the look and the write (A5)', async () => {
     put('d/f', 'old');
@@ -186,9 +220,14 @@ describe('nothing is written or deleted', () => {
     fs.renameSync(join(project, 'd'), join(project, 'moved'));
     fs.symlinkSync('../outside', join(project, 'd'));
     for (const op of [write('d/f'), remove('d/f'), link('d/f', 'x')]) {
-      expect(await applyChange({ project, op, expect: expect1 })).toEqual({ refused: expect.stringContaining('symbolic link') as string });
+      expect(await applyChange({ project, op, expect: expect1 })).toEqual({
+        refused: expect.stringContaining('symbolic link') as string,
+      });
     }
-    expect([tree(), tree(outside)]).toEqual([{ d: '-> ../outside', moved: null, 'moved/f': 'old' }, { canary: 'untouched' }]);
+    expect([tree(), tree(outside)]).toEqual([
+      { d: '-> ../outside', moved: null, 'moved/f': 'old' },
+      { canary: 'untouched' },
+    ]);
   });
 
   test('while a directory is swapped for a link and back all the time (A5)', { timeout: 60_000 }, async () => {
@@ -221,31 +260,25 @@ describe('nothing is written or deleted', () => {
     fs.symlinkSync('.', join(dirname(project), 'here'));
     for (const name of ['alias', 'here/outside', 'gone']) {
       const there = join(dirname(project), name);
-      await expect(applyChange({ project: there, op: write('f'), expect: null })).rejects.toMatchObject({ code: 'project.unsuitable' });
+      await expect(applyChange({ project: there, op: write('f'), expect: null })).rejects.toMatchObject({
+        code: 'project.unsuitable',
+      });
     }
     expect(tree(outside)).toEqual({ canary: 'untouched' });
   });
 });
 
 describe('the flag that stops at a link', () => {
-  const attack = (lib: string): unknown =>
-    inChild(
-      `using project = openDirectory('${project}');
-       try { using below = project.child('lnk'); below.writeNew('f', Buffer.from(''), 0o644); console.log('"written"'); }
-       catch (error) { console.log(JSON.stringify(error.code)); }`.replaceAll('using ', 'const '),
-      { lib },
-    );
-
   test('is what keeps a link from being entered: without it the same code writes outside', () => {
     fs.symlinkSync('../outside', join(project, 'lnk'));
-    expect([attack(built), tree(outside)]).toEqual(['ENOTDIR', { canary: 'untouched' }]);
+    expect([enterLink(built), tree(outside)]).toEqual(['ENOTDIR', { canary: 'untouched' }]);
     const weak = join(dirname(project), 'weak');
     fs.cpSync(built, weak, { recursive: true });
     const source = fs.readFileSync(join(built, 'lib/descend.js'), 'utf8');
     const weakened = source.replace('O_PATH | O_DIRECTORY | O_NOFOLLOW', 'O_PATH | O_DIRECTORY');
     expect(weakened).not.toBe(source);
     fs.writeFileSync(join(weak, 'lib/descend.js'), weakened);
-    expect([attack(weak), tree(outside)]).toEqual(['written', { canary: 'untouched', f: '' }]);
+    expect([enterLink(weak), tree(outside)]).toEqual(['written', { canary: 'untouched', f: '' }]);
   });
 
   test('holds for files too: nothing is read or made through a link, and a fifo does not block', () => {
@@ -268,29 +301,48 @@ describe('the flag that stops at a link', () => {
   test('costs no descriptor: all are closed, also when a call fails', async () => {
     fs.symlinkSync('../outside', join(project, 'lnk'));
     put('a/b/c', '');
-    const open = (): number => fs.readdirSync('/proc/self/fd').length;
     await apply(write('a/b/c'));
-    const before = open();
-    for (const op of [write('a/b/c'), write('lnk/x'), write('n/e/w'), remove('n/e/w', 'n/e', 'n'), write('a/b'), write('.git/x')]) await apply(op);
+    const before = openDescriptors();
+    for (const op of [
+      write('a/b/c'),
+      write('lnk/x'),
+      write('n/e/w'),
+      remove('n/e/w', 'n/e', 'n'),
+      write('a/b'),
+      write('.git/x'),
+    ])
+      await apply(op);
     const directory = openDirectory(project);
-    expect(() => directory.child('lnk')).toThrow();
-    expect(() => directory.readFile('a', 1)).toThrow();
+    expect(() => directory.child('lnk')).toThrow(/ENOTDIR/);
+    expect(() => directory.readFile('a', 1)).toThrow(/EINVAL/);
     directory[Symbol.dispose]();
     expect(() => directory.lstat('a')).toThrow(/closed/);
     expect(() => directory.list(1)).toThrow(/closed/);
-    expect(() => openDirectory(join(project, 'lnk'))).toThrow();
-    expect(open()).toBe(before);
+    expect(() => openDirectory(join(project, 'lnk'))).toThrow(/ENOTDIR/);
+    expect(openDescriptors()).toBe(before);
   });
 });
 
 describe('a file that is not what it was', () => {
   test.each([
     ['was edited', () => fs.appendFileSync(join(project, 'f'), '!'), 'it was changed on your side'],
-    ['was saved by an editor that renames', () => (put('tmp', 'old'), fs.renameSync(join(project, 'tmp'), join(project, 'f'))), 'it was changed on your side'],
+    [
+      'was saved by an editor that renames',
+      () => (put('tmp', 'old'), fs.renameSync(join(project, 'tmp'), join(project, 'f'))),
+      'it was changed on your side',
+    ],
     ['got another mode', () => fs.chmodSync(join(project, 'f'), 0o600), 'it was changed on your side'],
     ['was deleted', () => fs.unlinkSync(join(project, 'f')), 'it was deleted on your side'],
-    ['became a link', () => (fs.unlinkSync(join(project, 'f')), fs.symlinkSync('../outside/canary', join(project, 'f'))), 'it became a symbolic link on your side'],
-    ['became a directory', () => (fs.unlinkSync(join(project, 'f')), fs.mkdirSync(join(project, 'f'))), 'it became a directory on your side'],
+    [
+      'became a link',
+      () => (fs.unlinkSync(join(project, 'f')), fs.symlinkSync('../outside/canary', join(project, 'f'))),
+      'it became a symbolic link on your side',
+    ],
+    [
+      'became a directory',
+      () => (fs.unlinkSync(join(project, 'f')), fs.mkdirSync(join(project, 'f'))),
+      'it became a directory on your side',
+    ],
   ] as const)('%s, and is left alone', async (_, change, changed) => {
     put('f', 'old');
     const expected = hostState(project, 'f');
@@ -304,8 +356,12 @@ describe('a file that is not what it was', () => {
 
   test('because it appeared meanwhile is left alone, and no directory is made for it', async () => {
     put('d/f', 'mine');
-    expect(await applyChange({ project, op: write('d/f'), expect: null })).toEqual({ changed: 'a file was created on your side' });
-    expect(await applyChange({ project, op: write('gone/f'), expect: hostState(project, 'd/f') })).toEqual({ changed: 'it was deleted on your side' });
+    expect(await applyChange({ project, op: write('d/f'), expect: null })).toEqual({
+      changed: 'a file was created on your side',
+    });
+    expect(await applyChange({ project, op: write('gone/f'), expect: hostState(project, 'd/f') })).toEqual({
+      changed: 'it was deleted on your side',
+    });
     expect(tree()).toEqual({ d: null, 'd/f': 'mine' });
   });
 
@@ -316,11 +372,15 @@ describe('a file that is not what it was', () => {
     const late = Object.defineProperty({ ...op }, 'bytes', {
       get: () => (put('f', 'edited'), Buffer.from('new')),
     }) as ApplyOp;
-    expect(await applyChange({ project, op: late, expect: hostState(project, 'f') })).toEqual({ changed: 'it was changed on your side' });
+    expect(await applyChange({ project, op: late, expect: hostState(project, 'f') })).toEqual({
+      changed: 'it was changed on your side',
+    });
     const appears = Object.defineProperty({ ...write('new/g') }, 'bytes', {
       get: () => (put('new/g', 'mine'), Buffer.from('new')),
     }) as ApplyOp;
-    expect(await applyChange({ project, op: appears, expect: null })).toEqual({ changed: 'a file was created on your side' });
+    expect(await applyChange({ project, op: appears, expect: null })).toEqual({
+      changed: 'a file was created on your side',
+    });
     expect(tree()).toEqual({ f: 'edited', new: null, 'new/g': 'mine' });
   });
 });
@@ -331,7 +391,8 @@ describe('a deletion', () => {
     put('keep/f', '');
     put('shared/f', '');
     put('shared/mine', '');
-    for (const op of [remove('a/b/c/f', 'a/b/c', 'a/b'), remove('keep/f'), remove('shared/f', 'shared')]) expect(await apply(op)).toBe('applied');
+    for (const op of [remove('a/b/c/f', 'a/b/c', 'a/b'), remove('keep/f'), remove('shared/f', 'shared')])
+      expect(await apply(op)).toBe('applied');
     expect(tree()).toEqual({ a: null, keep: null, shared: null, 'shared/mine': '' });
   });
 
@@ -339,7 +400,12 @@ describe('a deletion', () => {
     fs.symlinkSync('../outside', join(project, 'lnk'));
     fs.mkdirSync(join(project, 'd'));
     execFileSync('mkfifo', [join(project, 'p')]);
-    expect([await apply(remove('lnk')), await apply(remove('d')), await apply(remove('p')), await apply(remove('none/x'))]).toEqual([
+    expect([
+      await apply(remove('lnk')),
+      await apply(remove('d')),
+      await apply(remove('p')),
+      await apply(remove('none/x')),
+    ]).toEqual([
       'applied',
       { refused: 'It is a directory on your side.' },
       { refused: 'It is a device, a pipe or a socket on your side.' },
@@ -354,7 +420,13 @@ describe('a change of type', () => {
     put('d/x', 'x');
     put('d/y/z', 'z');
     put('f', 'f');
-    const changes = plan(write('d', 'now a file'), write('f/a/b', 'now below'), remove('d/x', 'd'), remove('d/y/z', 'd/y', 'd'), remove('f'));
+    const changes = plan(
+      write('d', 'now a file'),
+      write('f/a/b', 'now below'),
+      remove('d/x', 'd'),
+      remove('d/y/z', 'd/y', 'd'),
+      remove('f'),
+    );
     const done = await applyAll({ project, changes, journal: journal() });
     expect(done.map(({ outcome }) => outcome)).toEqual(['applied', 'applied', 'applied', 'applied', 'applied']);
     expect(tree()).toEqual({ d: 'now a file', f: null, 'f/a': null, 'f/a/b': 'now below' });
@@ -366,9 +438,14 @@ describe('a change of type', () => {
     put('d/x', 'x');
     put('d/secret', 'mine');
     put('f', 'f');
-    expect(await applyAll({ project, changes: plan(remove('d/x', 'd'), write('d'), write('f/a')), journal: journal() })).toEqual([
+    expect(
+      await applyAll({ project, changes: plan(remove('d/x', 'd'), write('d'), write('f/a')), journal: journal() }),
+    ).toEqual([
       { path: 'd/x', outcome: 'applied' },
-      { path: 'd', outcome: { refused: 'It is a directory on your side, with files that are not part of this change.' } },
+      {
+        path: 'd',
+        outcome: { refused: 'It is a directory on your side, with files that are not part of this change.' },
+      },
       { path: 'f/a', outcome: { refused: '"f" is a file on your side, where this change needs a directory.' } },
     ]);
     expect(tree()).toEqual({ d: null, 'd/secret': 'mine', f: 'f' });
@@ -388,7 +465,7 @@ describe('a file system that refuses', () => {
   });
 
   test('because it is read-only changes nothing and leaves nothing behind', () => {
-    const before = `mount -t tmpfs tmpfs '${project}'; cd '${project}'; echo x > old; mount -o remount,ro '${project}'`;
+    const before = `mount -t tmpfs tmpfs '${project}'; cd '${project}'; echo x > old; mount -o remount,bind,ro '${project}'`;
     const refused = { refused: 'The file system is read-only.' };
     expect(inChild(attempt, { before })).toEqual({ outcome: refused, deep: refused, left: ['old'] });
   });
@@ -412,7 +489,11 @@ describe('a file system that refuses', () => {
       await applyAll({ project, changes: [change('b'), change('a')], journal: '${space}/journal' }).catch((error) => {
         console.log(JSON.stringify({ code: error.code, files: fs.readdirSync(project), left: fs.readdirSync('${space}') }));
       });`;
-    expect(inChild(code, { before: `mount -t tmpfs -o size=128k tmpfs '${space}'` })).toEqual({ code: 'disk.full', files: ['a', 'b'], left: [] });
+    expect(inChild(code, { before: `mount -t tmpfs -o size=128k tmpfs '${space}'` })).toEqual({
+      code: 'disk.full',
+      files: ['a', 'b'],
+      left: [],
+    });
   });
 });
 
@@ -423,9 +504,18 @@ describe('the journal', () => {
     put('run', '#!', 0o750);
     put('later', 'old');
     fs.symlinkSync('before', join(project, 'link'));
-    const changes = plan(write('edited'), remove('private'), write('run', '#! 2'), write('new/file'), link('link', 'after'), write('later'));
+    const changes = plan(
+      write('edited'),
+      remove('private'),
+      write('run', '#! 2'),
+      write('new/file'),
+      link('link', 'after'),
+      write('later'),
+    );
     const before = tree();
-    expect((await applyAll({ project, changes, journal: journal() })).every(({ outcome }) => outcome === 'applied')).toBe(true);
+    expect(
+      (await applyAll({ project, changes, journal: journal() })).every(({ outcome }) => outcome === 'applied'),
+    ).toBe(true);
     put('later', 'edited by the user since');
     const expected = [
       { path: 'private', outcome: 'restored' },
@@ -444,14 +534,19 @@ describe('the journal', () => {
     const [added, gone] = plan(write('lnk/new', 'text'), remove('old'));
     if (!added || !gone) throw new Error('no plan');
     const done = await applyAll({ project, changes: [{ ...gone, requires: 'lnk/new' }, added], journal: journal() });
-    expect(done.map(({ path, outcome }) => [path, outcome === 'applied'])).toEqual([['lnk/new', false], ['old', false]]);
+    expect(done.map(({ path, outcome }) => [path, outcome === 'applied'])).toEqual([
+      ['lnk/new', false],
+      ['old', false],
+    ]);
     expect(tree()).toEqual({ lnk: '-> ../outside', old: 'text' });
   });
 
   test('refuses paths that lead elsewhere, also when it recovers', async () => {
     const changes = [remove('../outside/canary'), write('.git/hooks/x')].map((op) => ({ op, expect: null }));
     const done = await applyAll({ project, changes, journal: journal() });
-    expect(done).toEqual(changes.toReversed().map(({ op }) => ({ path: op.path, outcome: { refused: expect.any(String) as string } })));
+    expect(done).toEqual(
+      changes.toReversed().map(({ op }) => ({ path: op.path, outcome: { refused: expect.any(String) as string } })),
+    );
     expect(await recover(journal())).toEqual({ kind: 'complete', changes: done });
     expect([tree(), tree(outside)]).toEqual([{}, { canary: 'untouched' }]);
   });
@@ -465,15 +560,20 @@ describe('the journal', () => {
     await expect(recover(journal())).rejects.toMatchObject({ code: 'state.damaged' });
   });
 
-  test('after kill -9 at any moment leaves no temporary file, and knows what was done (A18)', { timeout: 120_000 }, async () => {
-    const paths = Array.from({ length: 40 }, (_, index) => (index % 4 === 3 ? `fresh${index}/sub/file` : `f${index}`));
-    const reset = (): void => {
-      fs.rmSync(project, { recursive: true });
-      fs.rmSync(journal(), { recursive: true, force: true });
-      fs.mkdirSync(project);
-      for (const path of paths) if (path.startsWith('f') && !path.includes('/')) put(path, `old ${path}`);
-    };
-    const code = `import { hostState } from '${built}/review/apply.js';
+  test(
+    'after kill -9 at any moment leaves no temporary file, and knows what was done (A18)',
+    { timeout: 120_000 },
+    async () => {
+      const paths = Array.from({ length: 40 }, (_, index) =>
+        index % 4 === 3 ? `fresh${index}/sub/file` : `f${index}`,
+      );
+      const reset = (): void => {
+        fs.rmSync(project, { recursive: true });
+        fs.rmSync(journal(), { recursive: true, force: true });
+        fs.mkdirSync(project);
+        for (const path of paths) if (path.startsWith('f') && !path.includes('/')) put(path, `old ${path}`);
+      };
+      const code = `import { hostState } from '${built}/review/apply.js';
       import { applyAll } from '${built}/review/journal.js';
       const project = '${project}', journal = '${journal()}';
       const ops = ${JSON.stringify(paths)}.map((path, index) => index % 4 === 1 ? { kind: 'delete', path }
@@ -482,30 +582,39 @@ describe('the journal', () => {
       process.stdout.write('go');
       await applyAll({ project, changes, journal });
       process.stdout.write('done');`;
-    const kinds = new Set<string>();
-    for (let round = 0; round < 25; round++) {
-      reset();
-      const before = tree();
-      await killed(code, round % 5 === 0 ? 0 : round * 4);
-      const result = await recover(journal());
-      kinds.add(result.kind);
-      const reported = result.kind === 'nothing-begun' ? [] : result.changes.filter(({ outcome }) => outcome === 'applied');
-      const after = tree();
-      const files = (of: Record<string, string | null>): string[] => Object.keys(of).filter((path) => of[path] !== null);
-      const differing = [...new Set([...files(before), ...files(after)])].filter((path) => before[path] !== after[path]).sort();
-      expect(reported.map(({ path }) => path).sort()).toEqual(differing);
-      expect(Object.keys(after).filter((path) => path.includes('.ags-tmp') || (after[path] === null && !differing.some((d) => d.startsWith(path))))).toEqual([]);
-      expect((await undoJournal(journal())).every(({ outcome }) => outcome === 'restored')).toBe(true);
-      expect(tree()).toEqual(before);
-    }
-    // At least one kill met the apply at work.
-    expect([...kinds]).toContain('interrupted');
-  });
+      const kinds = new Set<string>();
+      for (let round = 0; round < 25; round++) {
+        reset();
+        const before = tree();
+        await killed(code, round % 5 === 0 ? 0 : round * 4);
+        const result = await recover(journal());
+        kinds.add(result.kind);
+        const reported =
+          result.kind === 'nothing-begun' ? [] : result.changes.filter(({ outcome }) => outcome === 'applied');
+        const after = tree();
+        const differing = [...new Set([...filesOf(before), ...filesOf(after)])]
+          .filter((path) => before[path] !== after[path])
+          .sort();
+        expect(reported.map(({ path }) => path).sort()).toEqual(differing);
+        expect(
+          Object.keys(after).filter(
+            (path) => path.includes('.ags-tmp') || (after[path] === null && !differing.some((d) => d.startsWith(path))),
+          ),
+        ).toEqual([]);
+        expect((await undoJournal(journal())).every(({ outcome }) => outcome === 'restored')).toBe(true);
+        expect(tree()).toEqual(before);
+      }
+      // At least one kill met the apply at work.
+      expect([...kinds]).toContain('interrupted');
+    },
+  );
 
   test('recovers from each single moment between the writing of a file and its name', async () => {
     put('f', 'old');
     await applyAll({ project, changes: plan(write('f'), write('new/dir/g')), journal: journal() });
-    const file = JSON.parse(fs.readFileSync(join(journal(), 'journal.json'), 'utf8')) as { steps: { path: string; temporary: string }[] };
+    const file = JSON.parse(fs.readFileSync(join(journal(), 'journal.json'), 'utf8')) as {
+      steps: { path: string; temporary: string }[];
+    };
     // As if the process had died after linking "f" and just before giving "g" its name.
     const unfinished = { ...file, state: 'applying', steps: file.steps.map((step) => ({ ...step, outcome: null })) };
     fs.writeFileSync(join(journal(), 'journal.json'), JSON.stringify(unfinished));
@@ -522,6 +631,21 @@ describe('the journal', () => {
     expect(tree()).toEqual({ '.ags-tmp-0123456789abcdef': 'not ours', f: 'new' });
   });
 });
+
+function enterLink(lib: string): unknown {
+  const code = `const project = openDirectory('${project}');
+    try { project.child('lnk').writeNew('f', Buffer.from(''), 0o644); console.log('"written"'); }
+    catch (error) { console.log(JSON.stringify(error.code)); }`;
+  return inChild(code, { lib });
+}
+
+function openDescriptors(): number {
+  return fs.readdirSync('/proc/self/fd').length;
+}
+
+function filesOf(of: Record<string, string | null>): string[] {
+  return Object.keys(of).filter((path) => of[path] !== null);
+}
 
 /** Starts the code and kills it: as soon as it is ready, or some time after its journal is written. */
 async function killed(code: string, waitMs: number): Promise<void> {

@@ -177,20 +177,19 @@ describe('errors', () => {
     expect((await at.load()).origins[`hide[${HIDE.length}]`]).toBe('ags.yaml:3');
   });
 
+  const DEEP = 'this is nested too deeply';
+  const LONG = 'this is longer than any configuration needs to be';
   test.each([
-    ['flow lists', `hide: ${'['.repeat(200_000)}`],
-    ['flow maps', `hide: ${'{a: '.repeat(50_000)}`],
-    ['block lists in one line', `${'- '.repeat(100_000)}a`],
-    ['explicit keys', '? '.repeat(2000)],
-    ['growing indentation', Array.from({ length: 600 }, (_, i) => `${' '.repeat(i)}a:`).join('\n')],
-    ['repeated keys', 'a: 1\n'.repeat(40_000)],
-    ['many keys', Array.from({ length: 20_000 }, (_, i) => `k${i}: 1`).join('\n')],
-    ['quotes', '"'.repeat(200_000)],
-  ])('a bomb of %s is refused quickly, and the process lives', async (_, text) => {
+    ['flow lists', `hide: ${'['.repeat(200_000)}`, `ags.yaml:1:15: ${DEEP}`],
+    ['flow maps', `hide: ${'{a: '.repeat(50_000)}`, `ags.yaml:1:39: ${DEEP}`],
+    ['block lists in one line', `${'- '.repeat(100_000)}a`, `ags.yaml:1:17: ${DEEP}`],
+    ['explicit keys', '? '.repeat(2000), 'ags.yaml:1:1: keys with "?" in front cannot be used here'],
+    ['growing indentation', Array.from({ length: 600 }, (_, i) => `${' '.repeat(i)}a:`).join('\n'), `ags.yaml:66:1: ${DEEP}`],
+    ['repeated keys', 'a: 1\n'.repeat(40_000), `ags.yaml:4286:4: ${LONG}`],
+    ['quotes', '"'.repeat(200_000), `ags.yaml:1:59999: ${LONG}`],
+  ])('a bomb of %s is refused before the YAML library builds anything from it', async (_, text, message) => {
     at.project(text);
-    const startedAtMs = performance.now();
-    expect((await at.problem()).code).toBe('config.invalid');
-    expect(performance.now() - startedAtMs).toBeLessThan(8000);
+    expect(await at.problem()).toEqual({ code: 'config.invalid', message });
   });
 
   test.each<[ConfigFlags, string]>([

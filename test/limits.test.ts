@@ -97,13 +97,12 @@ describe('what is shown as in force', () => {
 
 describe('inside a sandbox of an ordinary user', () => {
   withSandbox('a fork bomb stops at its limit, and another sandbox of the same user at the same time has its own', async () => {
-    // Each child says so and waits; what could not be forked is an error, not a wait.
-    const bomb = 'i=0; while [ $i -lt 120 ]; do (echo alive; exec sleep 2) & i=$((i+1)); done; wait';
-    for (const { stdout, stderr } of await Promise.all([sandboxed(['bash', '-c', bomb]), sandboxed(['bash', '-c', bomb])])) {
-      const alive = stdout.split('\n').filter((line) => line === 'alive').length;
-      expect(alive).toBeGreaterThan(limits.processes - 10);
-      expect(alive).toBeLessThanOrEqual(limits.processes);
-      expect(stderr).toContain('Resource temporarily unavailable');
+    const bomb = 'for (1 .. 120) { my $p = fork; if (!defined $p) { $refused++ } elsif ($p) { $made++ } else { sleep 60; exit } } print "$made $refused"; sleep 1';
+    for (const { stdout } of await Promise.all([sandboxed(['perl', '-e', bomb]), sandboxed(['perl', '-e', bomb])])) {
+      const [made = 0, refused = 0] = stdout.split(' ').map(Number);
+      expect(made + refused).toBe(120);
+      // The sandbox's first process and the bomb itself count too.
+      expect(made).toBe(limits.processes - 2);
     }
   });
 
@@ -201,13 +200,6 @@ describe('the choice of a cgroup', () => {
     await using scope = openCgroup({ kind: 'scope', systemdRun: '/usr/bin/systemd-run', slice: join(scratch, 'ags.slice'), runtimeDir: '/run/user/1', holds: ['memory', 'pids'] }, 'x', limits);
     expect({ enterFiles: scope.enterFiles, env: scope.env, stats: scope.stats() }).toEqual({ enterFiles: [], env: { XDG_RUNTIME_DIR: '/run/user/1' }, stats: null });
   });
-
-  test('choosing takes a fraction of a millisecond', async () => {
-    await chooseCgroup(realInput);
-    const started = performance.now();
-    for (let i = 0; i < 50; i++) await chooseCgroup(realInput);
-    expect((performance.now() - started) / 50).toBeLessThan(2);
-  });
 });
 
 describe('a cgroup of this machine', () => {
@@ -275,9 +267,10 @@ async function sandboxed(command: readonly string[], within: Limits = limits): P
   return { exitCode, stdout: stdout.toString('utf8'), stderr };
 }
 
-/** In the group before the command exists, as a launcher does it. */
+/** In the group before the command exists, as the launcher does it: an ordinary user is in a namespace of its own by then. */
 function started(group: Cgroup, command: readonly string[]): Promise<{ stdout: string; signal: string | null }> {
-  const [file = '', ...args] = [...group.prefix, '/bin/sh', '-c', ENTER, 'sh', ...group.enterFiles, '--', ...command];
+  const namespace = uid === 0 ? [] : ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'private', '--'];
+  const [file = '', ...args] = [...group.prefix, ...namespace, '/bin/sh', '-c', ENTER, 'sh', ...group.enterFiles, '--', ...command];
   const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: '/usr/bin:/bin', ...group.env } });
   let stdout = '';
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));

@@ -5,7 +5,17 @@ import { select, type SelectionFlags } from '../src/review/selection.ts';
 const NONE: SelectionFlags = { accept: [], acceptAll: false, discard: [], discardAll: false, risky: [] };
 
 function change(path: string, more: Partial<Change> = {}): Change {
-  return { path, kind: 'modified', before: null, after: null, lane: 'inert', reasons: [], conflict: 'none', ignored: false, ...more };
+  return {
+    path,
+    kind: 'modified',
+    before: null,
+    after: null,
+    lane: 'inert',
+    reasons: [],
+    conflict: 'none',
+    ignored: false,
+    ...more,
+  };
 }
 
 const at = (lane: Lane): Partial<Change> => ({ lane });
@@ -23,12 +33,24 @@ const CHANGES = [
 
 function chosen(flags: Partial<SelectionFlags>): { take: string[]; drop: string[]; left: string[]; errors: string[] } {
   const { take, drop, left, errors } = select(CHANGES, { ...NONE, ...flags });
-  const paths = (list: Change[]): string[] => list.map(({ path }) => path);
-  return { take: paths(take), drop: paths(drop), left: paths(left), errors: errors.map(({ path, problem }) => `${problem} ${path}`) };
+  return {
+    take: paths(take),
+    drop: paths(drop),
+    left: paths(left),
+    errors: errors.map(({ path, problem }) => `${problem} ${path}`),
+  };
+}
+
+function paths(list: readonly Change[]): string[] {
+  return list.map(({ path }) => path);
+}
+
+function taken(pattern: string): string[] {
+  return chosen({ accept: [pattern] }).take;
 }
 
 const ALL = CHANGES.map(({ path }) => path);
-const others = (...paths: string[]): string[] => ALL.filter((path) => !paths.includes(path));
+const others = (...named: string[]): string[] => ALL.filter((path) => !named.includes(path));
 
 test('without flags everything is left for later', () => {
   expect(chosen({})).toEqual({ take: [], drop: [], left: ALL, errors: [] });
@@ -40,17 +62,30 @@ test('accept-all takes neither what runs somewhere nor what conflicts', () => {
 });
 
 test('a file that runs somewhere is taken when its exact path is given as risky, alone or with accept-all', () => {
-  expect(chosen({ risky: ['Makefile'] })).toEqual({ take: ['Makefile'], drop: [], left: others('Makefile'), errors: [] });
+  expect(chosen({ risky: ['Makefile'] })).toEqual({
+    take: ['Makefile'],
+    drop: [],
+    left: others('Makefile'),
+    errors: [],
+  });
   const left = ['.github/workflows/ci.yml', 'src/clash.ts'];
-  expect(chosen({ acceptAll: true, risky: ['Makefile'] })).toEqual({ take: others(...left), drop: [], left, errors: [] });
-});
-
-test.each(['*', '**', 'Make*', './Makefile', 'makefile', 'Makefile/', '.github/', '.github/**'])('risky takes no pattern: %s', (pattern) => {
-  expect(chosen({ acceptAll: true, risky: [pattern] })).toMatchObject({
-    left: ['Makefile', '.github/workflows/ci.yml', 'src/clash.ts'],
-    errors: [`not-found ${pattern}`],
+  expect(chosen({ acceptAll: true, risky: ['Makefile'] })).toEqual({
+    take: others(...left),
+    drop: [],
+    left,
+    errors: [],
   });
 });
+
+test.each(['*', '**', 'Make*', './Makefile', 'makefile', 'Makefile/', '.github/', '.github/**'])(
+  'risky takes no pattern: %s',
+  (pattern) => {
+    expect(chosen({ acceptAll: true, risky: [pattern] })).toMatchObject({
+      left: ['Makefile', '.github/workflows/ci.yml', 'src/clash.ts'],
+      errors: [`not-found ${pattern}`],
+    });
+  },
+);
 
 test('accepting a file that runs somewhere by its path is an error that asks for risky', () => {
   expect(chosen({ accept: ['Makefile'] })).toEqual({ take: [], drop: [], left: ALL, errors: ['risky Makefile'] });
@@ -58,7 +93,10 @@ test('accepting a file that runs somewhere by its path is an error that asks for
 });
 
 test('accepting a pattern passes over what runs somewhere, without an error', () => {
-  expect(chosen({ accept: ['**'] })).toMatchObject({ left: ['Makefile', '.github/workflows/ci.yml', 'src/clash.ts'], errors: [] });
+  expect(chosen({ accept: ['**'] })).toMatchObject({
+    left: ['Makefile', '.github/workflows/ci.yml', 'src/clash.ts'],
+    errors: [],
+  });
   expect(chosen({ accept: ['.github/'] })).toEqual({ take: [], drop: [], left: ALL, errors: [] });
 });
 
@@ -66,11 +104,13 @@ test('a conflict is never taken, whatever names it', () => {
   for (const flags of [{ accept: ['src/clash.ts'] }, { risky: ['src/clash.ts'] }]) {
     expect(chosen(flags)).toEqual({ take: [], drop: [], left: ALL, errors: ['conflict src/clash.ts'] });
   }
-  expect(chosen({ accept: ['src/'] })).toMatchObject({ take: ['src/a.ts', 'src/deep/b.ts', 'src/merged.ts'], errors: [] });
+  expect(chosen({ accept: ['src/'] })).toMatchObject({
+    take: ['src/a.ts', 'src/deep/b.ts', 'src/merged.ts'],
+    errors: [],
+  });
 });
 
 test('a directory, a pattern in a name and a pattern over names select what they say', () => {
-  const taken = (pattern: string): string[] => chosen({ accept: [pattern] }).take;
   expect(taken('src/deep/')).toEqual(['src/deep/b.ts']);
   expect(taken('src/*.ts')).toEqual(['src/a.ts', 'src/merged.ts']);
   expect(taken('*.md')).toEqual(['readme.md']);
@@ -89,7 +129,8 @@ test('a star is a pattern in accept, and part of the name in risky', () => {
 });
 
 test('a rename is one change: either name selects it, a directory only by the new name', () => {
-  for (const name of ['old/name.ts', 'new/name.ts', 'new/']) expect(chosen({ accept: [name] }).take).toEqual(['new/name.ts']);
+  for (const name of ['old/name.ts', 'new/name.ts', 'new/'])
+    expect(chosen({ accept: [name] }).take).toEqual(['new/name.ts']);
   expect(chosen({ accept: ['old/'] }).errors).toEqual(['not-found old/']);
 });
 
@@ -98,7 +139,12 @@ test('discard-all drops everything, also what runs somewhere and what conflicts'
 });
 
 test('a name decides before all', () => {
-  expect(chosen({ discardAll: true, accept: ['readme.md'] })).toEqual({ take: ['readme.md'], drop: others('readme.md'), left: [], errors: [] });
+  expect(chosen({ discardAll: true, accept: ['readme.md'] })).toEqual({
+    take: ['readme.md'],
+    drop: others('readme.md'),
+    left: [],
+    errors: [],
+  });
   expect(chosen({ acceptAll: true, discard: ['src/', 'Makefile'] })).toEqual({
     take: ['readme.md', 'new/name.ts'],
     drop: ['src/a.ts', 'src/deep/b.ts', 'Makefile', 'src/clash.ts', 'src/merged.ts'],
@@ -109,8 +155,16 @@ test('a name decides before all', () => {
 });
 
 test('accepting and discarding the same path is an error and does neither', () => {
-  expect(chosen({ accept: ['src/a.ts'], discard: ['src/*'] })).toMatchObject({ take: [], errors: ['contradiction src/a.ts'] });
-  expect(chosen({ risky: ['Makefile'], discard: ['Makefile'] })).toEqual({ take: [], drop: [], left: ALL, errors: ['contradiction Makefile'] });
+  expect(chosen({ accept: ['src/a.ts'], discard: ['src/*'] })).toMatchObject({
+    take: [],
+    errors: ['contradiction src/a.ts'],
+  });
+  expect(chosen({ risky: ['Makefile'], discard: ['Makefile'] })).toEqual({
+    take: [],
+    drop: [],
+    left: ALL,
+    errors: ['contradiction Makefile'],
+  });
 });
 
 test('a name made to exhaust a pattern matcher does not', () => {

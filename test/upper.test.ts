@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDirectory } from '../src/lib/descend.ts';
 import { AgsError } from '../src/protocol/errors.ts';
 import { opaqueProbe, parseOpaque } from '../src/review/opaque.ts';
-import { listUpper, UPPER_LIMITS, upperDirectories, type UpperListing } from '../src/review/upper.ts';
+import { listUpper, UPPER_LIMITS, upperDirectories, type UpperEntry, type UpperListing } from '../src/review/upper.ts';
 
 const root = process.geteuid?.() === 0;
 const users = root ? [0, 1001] : [process.geteuid?.() ?? -1];
@@ -41,14 +41,29 @@ function own(user: number | undefined, ...paths: string[]): void {
 /** Runs a node program (plain JavaScript) in a user namespace, after the shell commands `mounts`. */
 function inNamespace(user: number | undefined, mounts: string, program: string, input: unknown): string {
   const become = root && user !== 0 ? ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups'] : [];
-  const [file = '', ...args] = [...become, 'unshare', '-Urm', 'sh', '-ec', `${mounts}\nexec "$0" -e "$1"`, process.execPath, program];
-  const done = spawnSync(file, args, { input: JSON.stringify(input), maxBuffer: 1 << 28, encoding: 'utf8' });
+  const command = [
+    ...become,
+    'unshare',
+    '-Urm',
+    'sh',
+    '-ec',
+    `${mounts}\nexec "$0" -e "$1"`,
+    process.execPath,
+    program,
+  ];
+  const done = spawnSync('env', ['--', ...command], {
+    input: JSON.stringify(input),
+    maxBuffer: 1 << 28,
+    encoding: 'utf8',
+  });
   if (done.status !== 0) throw new Error(`namespace: ${done.stderr} ${done.error ?? ''}`);
   return done.stdout;
 }
 
 function mountOverlay(path: string, hidden: readonly string[] = []): string {
-  const hide = hidden.map((name) => `mkdir -p "$(dirname ${path}/hide/${name})"; mknod ${path}/hide/${name} c 0 0`).join('\n');
+  const hide = hidden
+    .map((name) => `mkdir -p "$(dirname ${path}/hide/${name})"; mknod ${path}/hide/${name} c 0 0`)
+    .join('\n');
   const options = `userxattr,lowerdir=${path}/hide:${path}/lower,upperdir=${path}/upper,workdir=${path}/work`;
   return `${hide}\nmount -t overlay overlay -o ${options} ${path}/merged`;
 }
@@ -74,50 +89,59 @@ function listAll(path: string, hidden: readonly string[] = []): UpperListing {
 }
 
 function listPlain(path: string, limits = UPPER_LIMITS): UpperListing {
-  return listUpper({ upper: join(path, 'upper'), lower: join(path, 'lower'), hidden: () => false, isOpaque: () => false, limits });
+  return listUpper({
+    upper: join(path, 'upper'),
+    lower: join(path, 'lower'),
+    hidden: () => false,
+    isOpaque: () => false,
+    limits,
+  });
 }
 
-// In plain JavaScript, because the same function runs here and inside the namespace.
-const SNAPSHOT = `function snapshot(fs, root) {
-  const leaves = {}, directories = [];
-  const visit = (at) => {
-    for (const name of fs.readdirSync(root + '/' + at)) {
-      const path = at ? at + '/' + name : name, full = root + '/' + path, stats = fs.lstatSync(full);
-      if (stats.isDirectory()) { directories.push(path); visit(path); }
-      else if (stats.isSymbolicLink()) leaves[path] = 'link ' + fs.readlinkSync(full);
-      else leaves[path] = (stats.mode & 0o777).toString(8) + ' ' + fs.readFileSync(full, 'latin1');
-    }
-  };
-  visit('');
-  return { leaves, directories };
-}`;
 interface Snapshot {
   leaves: Record<string, string>;
   directories: string[];
 }
-const snapshot = new Function('fs', 'root', `${SNAPSHOT}; return snapshot(fs, root)`) as (f: typeof fs, path: string) => Snapshot;
 
-const RANDOM = `function random(seed) {
-  return (below) => { // mulberry32
-    seed = (seed + 0x6d2b79f5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+// The next three functions run here and, as text, inside the namespace; so they use nothing but their arguments.
+function snapshot(from: typeof fs, directory: string): Snapshot {
+  const leaves: Record<string, string> = {};
+  const directories: string[] = [];
+  const visit = (at: string): void => {
+    for (const name of from.readdirSync(`${directory}/${at}`)) {
+      const path = at ? `${at}/${name}` : name;
+      const full = `${directory}/${path}`;
+      const stats = from.lstatSync(full);
+      if (stats.isDirectory()) {
+        directories.push(path);
+        visit(path);
+      } else if (stats.isSymbolicLink()) leaves[path] = `link ${from.readlinkSync(full)}`;
+      else leaves[path] = `${(stats.mode & 0o777).toString(8)} ${from.readFileSync(full, 'latin1')}`;
+    }
+  };
+  visit('');
+  return { leaves, directories };
+}
+
+/** mulberry32 */
+function random(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
     return ((t ^ (t >>> 14)) >>> 0) % below;
   };
 }
-const NAMES = ['a', 'b', 'c', '.wh.a', '.wh..wh..opq', 'd e', 'é\\\\t', '-T', 'n\\nl'];
-function somePath(pick) {
-  const names = [];
-  for (let depth = 1 + pick(3); depth > 0; depth--) names.push(NAMES[pick(NAMES.length)]);
-  return names.join('/');
-}`;
-const random = new Function('seed', `${RANDOM}; return random(seed)`) as (seed: number) => (below: number) => number;
-const somePath = new Function('pick', `${RANDOM}; return somePath(pick)`) as (pick: (below: number) => number) => string;
+
+function somePath(pick: (below: number) => number): string {
+  const known = ['a', 'b', 'c', '.wh.a', '.wh..wh..opq', 'd e', 'é\\t', '-T', 'n\nl'];
+  return Array.from({ length: 1 + pick(3) }, () => known[pick(known.length)]).join('/');
+}
 
 // Operations fail freely (a missing path, EXDEV for a directory of the lower): what counts is what is left.
 const HISTORY = `const fs = require('node:fs');
-${SNAPSHOT}
-${RANDOM}
+${[snapshot, random, somePath].map(String).join('\n')}
 const { dirname } = require('node:path');
 const operations = [
   (m, p) => fs.writeFileSync(m(p()), 'new'),
@@ -202,19 +226,26 @@ describe.each(users)('as user %i', (user) => {
       const expected = [...paths].filter((name) => before.leaves[name] !== after.leaves[name]).sort();
       const listing = listAll(path, hidden);
       const inUpper = snapshotOf(path, listing);
-      const found = Object.keys(inUpper).filter((name) => inUpper[name] !== before.leaves[name]).sort();
+      const found = Object.keys(inUpper)
+        .filter((name) => inUpper[name] !== before.leaves[name])
+        .sort();
       compared += expected.length;
       const wrong = {
         index,
         missed: expected.filter((name) => inUpper[name] !== (after.leaves[name] ?? 'deleted')),
         invented: found.filter((name) => !expected.includes(name)),
-        directories: difference(listing.removed, before.directories.filter((name) => !after.directories.includes(name))),
+        directories: difference(
+          listing.removed,
+          before.directories.filter((name) => !after.directories.includes(name)),
+        ),
         refused: listing.refused,
       };
       const clean = [wrong.missed, wrong.invented, wrong.directories, wrong.refused].every((list) => list.length === 0);
       return clean ? [] : [wrong];
     });
-    console.log(`${histories.length} histories, ${answers.reduce((sum, { done }) => sum + done, 0)} operations, ${compared} changes`);
+    console.log(
+      `${histories.length} histories, ${answers.reduce((sum, { done }) => sum + done, 0)} operations, ${compared} changes`,
+    );
     expect(mismatches).toEqual([]);
     expect(compared).toBeGreaterThan(1000);
   });
@@ -263,7 +294,9 @@ describe.each(users)('as user %i', (user) => {
     fs.writeFileSync(join(path, 'lower/d/f'), '');
     own(user, path);
     // Unpacking an archive is a way to set attributes that needs no further tool.
-    const archive = ['opaque', 'redirect', 'metacopy'].map((name) => directoryRecord('d/', { [`SCHILY.xattr.user.overlay.${name}`]: 'y' }));
+    const archive = ['opaque', 'redirect', 'metacopy'].map((name) =>
+      directoryRecord('d/', { [`SCHILY.xattr.user.overlay.${name}`]: 'y' }),
+    );
     const program = `const { spawnSync } = require('node:child_process');
       const input = Buffer.from(JSON.parse(require('node:fs').readFileSync(0, 'utf8')), 'base64');
       const done = spawnSync('tar', ['--xattrs', '--xattrs-include=user.*', '-xf', '-'], { input, cwd: ${JSON.stringify(join(path, 'merged'))} });
@@ -279,7 +312,9 @@ function snapshotOf(path: string, listing: UpperListing): Record<string, string>
     if (type === 'symlink') return `link ${fs.readlinkSync(file)}`;
     return `${(fs.lstatSync(file).mode & 0o777).toString(8)} ${fs.readFileSync(file, 'latin1')}`;
   };
-  return Object.fromEntries(listing.entries.map(({ path: name, kind, type }) => [name, kind === 'deleted' ? 'deleted' : read(name, type)]));
+  return Object.fromEntries(
+    listing.entries.map(({ path: name, kind, type }) => [name, kind === 'deleted' ? 'deleted' : read(name, type)]),
+  );
 }
 
 function difference(one: readonly string[], other: readonly string[]): string[] {
@@ -287,16 +322,6 @@ function difference(one: readonly string[], other: readonly string[]): string[] 
 }
 
 describe('in the upper', () => {
-  const entry = (path: string, more: Partial<UpperListing['entries'][number]> = {}): UpperListing['entries'][number] => ({
-    path,
-    kind: 'written',
-    type: 'file',
-    mode: 0o644,
-    bytes: 0,
-    ...more,
-  });
-  const refusedIn = (path: string): Record<string, string> => Object.fromEntries(listPlain(path).refused.map((r) => [r.path, r.reason]));
-
   test('a link is a link: nothing behind it is listed (A3)', () => {
     const path = place('link');
     fs.mkdirSync(join(path, 'lower/d'));
@@ -317,8 +342,17 @@ describe('in the upper', () => {
     fs.symlinkSync('../outside', join(path, 'lower/lnk'));
     fs.mkdirSync(join(path, 'upper/lnk'));
     fs.writeFileSync(join(path, 'upper/lnk/f'), '');
-    const listing = listUpper({ upper: join(path, 'upper'), lower: join(path, 'lower'), hidden: () => false, isOpaque: () => true, limits: UPPER_LIMITS });
-    expect(listing.entries).toEqual([entry('lnk', { kind: 'deleted', type: 'symlink', mode: 0o777, bytes: 10 }), entry('lnk/f')]);
+    const listing = listUpper({
+      upper: join(path, 'upper'),
+      lower: join(path, 'lower'),
+      hidden: () => false,
+      isOpaque: () => true,
+      limits: UPPER_LIMITS,
+    });
+    expect(listing.entries).toEqual([
+      entry('lnk', { kind: 'deleted', type: 'symlink', mode: 0o777, bytes: 10 }),
+      entry('lnk/f'),
+    ]);
   });
 
   test('pipes, sockets and devices are refused, and so is what they replaced (A109)', async () => {
@@ -349,14 +383,21 @@ describe('in the upper', () => {
     const path = place('suid');
     fs.mkdirSync(join(path, 'upper/shared'));
     fs.chmodSync(join(path, 'upper/shared'), 0o2755);
-    for (const [name, mode] of [['shared/u', 0o4755], ['shared/g', 0o2711], ['t', 0o1644]] as const) {
+    for (const [name, mode] of [
+      ['shared/u', 0o4755],
+      ['shared/g', 0o2711],
+      ['t', 0o1644],
+    ] as const) {
       fs.writeFileSync(join(path, 'upper', name), '');
       fs.chmodSync(join(path, 'upper', name), mode);
     }
     const reason = 'its set-user-id or set-group-id bit is never taken; the file is offered without it';
     expect(listPlain(path)).toMatchObject({
       entries: [entry('shared/g', { mode: 0o711 }), entry('shared/u', { mode: 0o755 }), entry('t')],
-      refused: [{ path: 'shared/g', reason }, { path: 'shared/u', reason }],
+      refused: [
+        { path: 'shared/g', reason },
+        { path: 'shared/u', reason },
+      ],
     });
   });
 
@@ -375,7 +416,14 @@ describe('in the upper', () => {
 
   test('.git is refused once for each tree, whether it was written, deleted or hidden', () => {
     const path = place('git');
-    for (const name of ['upper/.git/hooks/x', 'upper/sub/.GIT/config', 'upper/sub/.git', 'upper/.gitignore', 'lower/gone/.git/HEAD', 'lower/gone/f']) {
+    for (const name of [
+      'upper/.git/hooks/x',
+      'upper/sub/.GIT/config',
+      'upper/sub/.git',
+      'upper/.gitignore',
+      'lower/gone/.git/HEAD',
+      'lower/gone/f',
+    ]) {
       fs.mkdirSync(join(path, name, '..'), { recursive: true });
       fs.writeFileSync(join(path, name), '');
     }
@@ -425,7 +473,9 @@ describe('in the upper', () => {
     const deep = place('deep');
     nest(join(deep, 'upper'), 260, 'x'.repeat(250));
     expect(refusalOf(() => listPlain(deep))).toBe('a path is longer than 4095 bytes');
-    expect(refusalOf(() => upperDirectories(join(deep, 'upper'), UPPER_LIMITS))).toBe('a path is longer than 4095 bytes');
+    expect(refusalOf(() => upperDirectories(join(deep, 'upper'), UPPER_LIMITS))).toBe(
+      'a path is longer than 4095 bytes',
+    );
     const nested = place('nested');
     nest(join(nested, 'upper'), 200, 'd');
     expect(refusalOf(() => listPlain(nested))).toBe('directories are nested more than 200 deep');
@@ -437,8 +487,19 @@ describe('in the upper', () => {
     fs.symlinkSync('upper', join(path, 'alias'));
     fs.symlinkSync('.', join(path, 'here'));
     const list = (upper: string, lower: string): unknown =>
-      listUpper({ upper: join(path, upper), lower: join(path, lower), hidden: () => false, isOpaque: () => false, limits: UPPER_LIMITS });
-    for (const [upper, lower] of [['alias', 'lower'], ['upper', 'alias'], ['here/upper', 'lower'], ['upper', 'none']] as const) {
+      listUpper({
+        upper: join(path, upper),
+        lower: join(path, lower),
+        hidden: () => false,
+        isOpaque: () => false,
+        limits: UPPER_LIMITS,
+      });
+    for (const [upper, lower] of [
+      ['alias', 'lower'],
+      ['upper', 'alias'],
+      ['here/upper', 'lower'],
+      ['upper', 'none'],
+    ] as const) {
       expect(() => list(upper, lower)).toThrow(AgsError);
     }
     expect(list('upper', 'lower')).toEqual({ entries: [], directories: [], removed: [], refused: [] });
@@ -449,8 +510,16 @@ describe('the answer of tar', () => {
   const OPAQUE = { 'SCHILY.xattr.user.overlay.opaque': 'y' };
 
   test('names the directories with the mark, under their true names', () => {
-    const odd = { 'SCHILY.xattr.user.overlay.impure': 'y', 'SCHILY.xattr.user.overlay.overlay.redirect': 'x=\ny', mtime: '1.5' };
-    const archive = tar(directoryRecord('./a/', OPAQUE), directoryRecord('./a/b/', odd), directoryRecord('./short/', { ...OPAQUE, path: './long=\n10 x' }));
+    const odd = {
+      'SCHILY.xattr.user.overlay.impure': 'y',
+      'SCHILY.xattr.user.overlay.overlay.redirect': 'x=\ny',
+      mtime: '1.5',
+    };
+    const archive = tar(
+      directoryRecord('./a/', OPAQUE),
+      directoryRecord('./a/b/', odd),
+      directoryRecord('./short/', { ...OPAQUE, path: './long=\n10 x' }),
+    );
     expect(parseOpaque(archive, ['a', 'a/b', 'long=\n10 x'])).toEqual(new Set(['a', 'long=\n10 x']));
   });
 
@@ -469,19 +538,37 @@ describe('the answer of tar', () => {
     ['a wrong checksum', spoil(directoryRecord('./a/', OPAQUE), 1024 + 10)],
     ['a directory that was not asked for', directoryRecord('./b/', OPAQUE)],
     ['an endless header', header('./a', 'x', 0o77777777777)],
-    ['a record that is longer than its header', Buffer.concat([header('./a', 'x', 20), Buffer.from('99 path=./a\n'.padEnd(512, '\0'))])],
-    ['a record without a length', Buffer.concat([header('./a', 'x', 12), Buffer.from('path=./a\nxyz'.padEnd(512, '\0'))])],
-    ['a record of length nothing', Buffer.concat([header('./a', 'x', 12), Buffer.from('0 path=./a\nx'.padEnd(512, '\0'))])],
-  ])('is refused with %s', (_, record) => {
-    expect(() => parseOpaque(tar(record), ['a'])).toThrow(AgsError);
+    [
+      'a record that is longer than its header',
+      Buffer.concat([header('./a', 'x', 20), Buffer.from('99 path=./a\n'.padEnd(512, '\0'))]),
+    ],
+    [
+      'a record without a length',
+      Buffer.concat([header('./a', 'x', 12), Buffer.from('path=./a\nxyz'.padEnd(512, '\0'))]),
+    ],
+    [
+      'a record of length nothing',
+      Buffer.concat([header('./a', 'x', 12), Buffer.from('0 path=./a\nx'.padEnd(512, '\0'))]),
+    ],
+  ])('is refused with %s', (_, strange) => {
+    expect(() => parseOpaque(tar(strange), ['a'])).toThrow(AgsError);
   });
 
   test('is refused when it was cut off anywhere', () => {
     const whole = tar(directoryRecord('./a/', OPAQUE), directoryRecord('./b/', {}));
-    for (let bytes = 0; bytes < whole.length - 1024; bytes += 64) expect(() => parseOpaque(whole.subarray(0, bytes))).toThrow(AgsError);
+    for (let bytes = 0; bytes < whole.length - 1024; bytes += 64)
+      expect(() => parseOpaque(whole.subarray(0, bytes))).toThrow(AgsError);
     expect(parseOpaque(whole)).toEqual(new Set(['a']));
   });
 });
+
+function entry(path: string, more: Partial<UpperEntry> = {}): UpperEntry {
+  return { path, kind: 'written', type: 'file', mode: 0o644, bytes: 0, ...more };
+}
+
+function refusedIn(path: string): Record<string, string> {
+  return Object.fromEntries(listPlain(path).refused.map((refusal) => [refusal.path, refusal.reason]));
+}
 
 function refusalOf(list: () => unknown): unknown {
   try {
@@ -507,7 +594,9 @@ function tar(...records: Buffer[]): Buffer {
 }
 
 function directoryRecord(name: string, extended: Record<string, string>): Buffer {
-  const records = Buffer.concat(Object.entries(extended).map(([key, value]) => record(Buffer.from(`${key}=${value}\n`))));
+  const records = Buffer.concat(
+    Object.entries(extended).map(([key, value]) => record(Buffer.from(`${key}=${value}\n`))),
+  );
   const padding = Buffer.alloc((512 - (records.length % 512)) % 512);
   return Buffer.concat([header('./PaxHeaders/x', 'x', records.length), records, padding, header(name, '5', 0)]);
 }

@@ -1,7 +1,6 @@
 // config/asks.ts: what a project's own file asks for beyond what the user allows: one line per right, for a person to read.
 // Invariant: nothing in a project's file lets a sandbox see or use more without a line here. What only narrows asks for nothing.
 // A line holds the asked-for value and, for limits, what it exceeds: when either changes, an earlier approval no longer covers it.
-import { visible } from '../lib/sanitize.ts';
 import { LIMITS } from './defaults.ts';
 import type { EffectiveConfig } from './effective.ts';
 import { originOf, type Layer } from './layer.ts';
@@ -10,10 +9,10 @@ import { isAbove, LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
 /** `base` is the configuration without the project's file, `asked` the one with it. */
 export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveConfig): string[] {
   const asks: string[] = [];
-  const ask = (key: string, line: string): void => void asks.push(`${originOf(project, key)}: ${visible(line)}`);
+  const ask = (key: string, line: string): void => void asks.push(`${originOf(project, key)}: ${onOneLine(line)}`);
   const added = (key: string, before: readonly string[], after: readonly string[], line: (value: string) => string): void => {
     for (const [i, value] of after.entries()) {
-      if (!before.includes(value)) asks.push(`${asked.origins[`${key}[${i}]`]}: ${visible(line(value))}`);
+      if (!before.includes(value)) asks.push(`${asked.origins[`${key}[${i}]`]}: ${onOneLine(line(value))}`);
     }
   };
 
@@ -32,6 +31,11 @@ export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveCo
     ask(`limits.${name}`, `limits.${name}: use ${project.values.limits?.[name]}, above your ${yours}`);
   }
   return asks.toSorted((a, b) => lineOf(a) - lineOf(b));
+}
+
+// Other characters that could make one ask look like two, or like none, make the file invalid (parse.ts).
+function onOneLine(text: string): string {
+  return text.replaceAll('\n', '\\n').replaceAll('\t', '\\t').replaceAll('\r', '\\r');
 }
 
 function lineOf(ask: string): number {

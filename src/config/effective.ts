@@ -37,7 +37,7 @@ export interface EffectiveConfig {
   /**
    * Where each value came from: "built-in", "/home/me/.config/ags/config.yaml:12", "ags.yaml:7" or "--limit memory".
    * The keys are those of the file (`limits.memory`, `env.set.CI`), an item of a list by its place in the
-   * effective list (`hide[3]`, `tools[0]`).
+   * effective list (`hide[70]`, `tools[120]`). An item without an entry is built-in.
    */
   readonly origins: Readonly<Record<string, string>>;
   /** The files that were read, in the order of the layers. */

@@ -2,7 +2,6 @@
 // Plain JSON: this is what the cache keeps.
 import type { ConfigFile } from '../protocol/config.ts';
 import { AgsError } from '../protocol/errors.ts';
-import { visible } from '../lib/sanitize.ts';
 
 export interface Layer {
   readonly kind: 'user' | 'project' | 'flags';
@@ -26,9 +25,8 @@ export function wrongValue(layer: Layer, key: string, problem: string, hint?: st
 
 export const KEYS_HINT = 'Every key with its meaning: ags init --print';
 
-/** A value as an error message shows it: in quotes, on one line, with nothing in it that a terminal would act on. */
+/** A value in a message, on one line. What comes from a file has been searched for unseen characters before; flags are the user's own. */
 export function quote(value: unknown): string {
-  const text = typeof value === 'string' ? `"${value}"` : String(value);
-  const safe = visible(text);
-  return safe.length > 80 ? `${safe.slice(0, 76)}..."` : safe;
+  const text = JSON.stringify(value);
+  return text.length > 80 ? `${text.slice(0, 76)}..."` : text;
 }

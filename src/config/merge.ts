@@ -1,13 +1,13 @@
 // config/merge.ts: layers in, one effective configuration out. Pure. Later layers win: single values replace, lists append.
-// Invariant: every value in the result has been checked, and `origins` has an entry for each of them.
-import { join, normalize } from 'node:path';
+// Invariant: every value in the result has been checked, and `origins` tells where each came from.
+import { normalize } from 'node:path';
 import type { KernelRules, Limits } from '../protocol/spec.ts';
 import { ENV_PASS, ETC, HIDE, KERNEL, LIMITS, PATH_ENV, PLACES, TOOL_DIRS, USER, WORKSPACE } from './defaults.ts';
 import type { EffectiveConfig, ExtraMount } from './effective.ts';
 import { originOf, quote, wrongValue, type Layer } from './layer.ts';
 import { LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
 import { patternProblem } from './patterns.ts';
-import { forbiddenPlace, holdsOwnFiles, isWithin, type Places } from './places.ts';
+import { forbiddenPlace, isWithin, overlaps, ownDirectories, type Places } from './places.ts';
 
 export interface World extends Places {
   readonly memoryTotalBytes: number;
@@ -20,8 +20,8 @@ export function mergeLayers(layers: readonly Layer[], world: World, files: reado
     origins[key] = layer ? originOf(layer, key) : BUILT_IN;
     return (layer && pick(layer.values)) ?? builtIn;
   };
-  const all = (key: string, builtIn: readonly string[], pick: (values: Layer['values']) => readonly string[] | undefined): string[] =>
-    named(key, [...builtIn.map(fromBuiltIn), ...collect(layers, key, pick)], origins);
+  const all = (key: string, builtIn: readonly string[], pick: (values: Layer['values']) => readonly string[] | undefined): readonly string[] =>
+    named(key, builtIn, collect(layers, key, pick), origins);
 
   const toolDefaults = last('tools.defaults', true, (v) => v.tools?.defaults);
   const kernel: KernelRules = {
@@ -61,12 +61,8 @@ const PATTERN_LISTS = {
 interface Item {
   readonly value: string;
   readonly origin: string;
-  readonly layer?: Layer;
-  readonly key?: string;
-}
-
-function fromBuiltIn(value: string): Item {
-  return { value, origin: BUILT_IN };
+  readonly layer: Layer;
+  readonly key: string;
 }
 
 function collect(layers: readonly Layer[], key: string, pick: (values: Layer['values']) => readonly string[] | undefined): Item[] {
@@ -75,43 +71,50 @@ function collect(layers: readonly Layer[], key: string, pick: (values: Layer['va
   );
 }
 
-/** The values without repetitions, their origins noted by their place in the result. */
-function named(key: string, items: readonly Item[], origins: Record<string, string>): string[] {
-  const seen = new Map<string, string>();
-  for (const { value, origin } of items) if (!seen.has(value)) seen.set(value, origin);
-  for (const [i, origin] of [...seen.values()].entries()) origins[`${key}[${i}]`] = origin;
-  return [...seen.keys()];
+/** The values without repetitions. The origin of each is noted by its place in the result, unless it is built-in. */
+function named(key: string, builtIn: readonly string[], items: readonly Item[], origins: Record<string, string>): readonly string[] {
+  if (items.length === 0) return builtIn;
+  const seen = new Set(builtIn);
+  for (const { value, origin } of items) {
+    if (seen.has(value)) continue;
+    origins[`${key}[${seen.size}]`] = origin;
+    seen.add(value);
+  }
+  return [...seen];
 }
 
-function mergeTools(layers: readonly Layer[], world: World, origins: Record<string, string>, defaults: boolean): string[] {
-  const tidy = (path: string): string => path.replace(/\/$/, '');
-  const added = [...(defaults ? TOOL_DIRS.map(fromBuiltIn) : []), ...collect(layers, 'tools.add', (v) => v.tools?.add)].map((item) => ({
-    ...item,
-    value: tidy(item.value),
-  }));
+function mergeTools(layers: readonly Layer[], world: World, origins: Record<string, string>, defaults: boolean): readonly string[] {
+  const added = collect(layers, 'tools.add', (v) => v.tools?.add).map((item) => ({ ...item, value: withoutSlash(item.value) }));
+  const removed = collect(layers, 'tools.remove', (v) => v.tools?.remove).map((item) => ({ ...item, value: withoutSlash(item.value) }));
   for (const { value, layer, key } of added) {
-    const problem = layer && forbiddenPlace(join(world.home, value), world);
-    if (layer && key && problem) throw wrongValue(layer, key, `~/${value} cannot be shown: ${problem}`);
+    const problem = forbiddenPlace(`${world.home}/${value}`, world);
+    if (problem) throw wrongValue(layer, key, `~/${value} cannot be shown: ${problem}`);
   }
-  const removed = collect(layers, 'tools.remove', (v) => v.tools?.remove);
+  const builtIn = defaults ? TOOL_DIRS : [];
   for (const { value, layer, key } of removed) {
-    const whole = added.find((item) => item.value !== tidy(value) && isWithin(tidy(value), item.value));
-    if (whole && layer && key) throw wrongValue(layer, key, `~/${tidy(value)} lies in ~/${whole.value}, which can only be removed as a whole`);
+    const whole = [...builtIn, ...added.map((item) => item.value)].find((dir) => dir !== value && isWithin(value, dir));
+    if (whole) throw wrongValue(layer, key, `~/${value} lies in ~/${whole}, which can only be removed as a whole`);
   }
+  const stays = (dir: string): boolean => !removed.some(({ value }) => isWithin(dir, value));
   // What ags itself trusts must stay outside even if the user keeps it in a strange place.
-  const shown = added.filter(({ value, layer }) => layer ?? !holdsOwnFiles(join(world.home, value), world));
-  return named('tools', shown.filter((item) => !removed.some(({ value }) => isWithin(item.value, tidy(value)))), origins);
+  const own = ownDirectories(world);
+  const shown = builtIn.filter((dir) => stays(dir) && !own.some((directory) => overlaps(`${world.home}/${dir}`, directory)));
+  return named('tools', shown, added.filter(({ value }) => stays(value)), origins);
 }
 
 function mergeMounts(layers: readonly Layer[], world: World, origins: Record<string, string>): ExtraMount[] {
   const asked = collect(layers, 'mounts', (v) => v.mounts?.map(({ path }) => path)).map((item) => {
-    const path = normalize(item.value.startsWith('~/') ? join(world.home, item.value.slice(2)) : item.value).replace(/(?<=.)\/$/, '');
+    const path = withoutSlash(normalize(item.value.startsWith('~/') ? `${world.home}/${item.value.slice(2)}` : item.value));
     const problem = forbiddenPlace(path, world);
-    if (problem && item.layer && item.key) throw wrongValue(item.layer, item.key, `${quote(path)} cannot be shown: ${problem}`);
+    if (problem) throw wrongValue(item.layer, item.key, `${quote(path)} cannot be shown: ${problem}`);
     return { ...item, value: path };
   });
-  const optional = new Set(PLACES.filter((path) => !asked.some(({ value }) => value === path)));
-  return named('mounts', [...[...optional].map(fromBuiltIn), ...asked], origins).map((path) => ({ path, optional: optional.has(path) }));
+  const optional = PLACES.filter((path) => !asked.some(({ value }) => value === path));
+  return named('mounts', optional, asked, origins).map((path) => ({ path, optional: optional.includes(path) }));
+}
+
+function withoutSlash(path: string): string {
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
 function mergeEnvSet(layers: readonly Layer[], origins: Record<string, string>): Record<string, string> {
@@ -148,6 +151,6 @@ function mergeLimits(layers: readonly Layer[], world: World, origins: Record<str
 function checkPatterns(layers: readonly Layer[], key: string, pick: (values: Layer['values']) => readonly string[] | undefined): void {
   for (const { value, layer, key: at } of collect(layers, key, pick)) {
     const problem = patternProblem(value);
-    if (problem && layer && at) throw wrongValue(layer, at, `${quote(value)}: ${problem}`);
+    if (problem) throw wrongValue(layer, at, `${quote(value)}: ${problem}`);
   }
 }

@@ -8,7 +8,7 @@ import { ConfigFile } from '../protocol/config.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { invisibleIn, visible } from '../lib/sanitize.ts';
 import { listKeys, type KeyDoc } from './keys.ts';
-import { KEYS_HINT, quote, type Layer } from './layer.ts';
+import { KEYS_HINT, type Layer } from './layer.ts';
 import type { LayerFile } from './read.ts';
 import { suggest } from './suggest.ts';
 import { outsideSubset } from './yaml-subset.ts';
@@ -181,4 +181,10 @@ function inWords(value: unknown): string {
   if (value === undefined || value === null) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   return typeof value === 'object' ? 'keys' : quote(value);
+}
+
+/** Nothing in it that a terminal would act on: the file is not checked yet. */
+function quote(value: unknown): string {
+  const text = visible(typeof value === 'string' ? `"${value}"` : String(value));
+  return text.length > 80 ? `${text.slice(0, 76)}..."` : text;
 }

@@ -16,14 +16,18 @@ export function forbiddenPlace(path: string, places: Places): string | undefined
   if (isWithin(places.home, path)) return path === places.home ? 'the home as a whole is never shown' : 'your home lies below it, and is never shown as a whole';
   if (KERNEL.some((root) => isWithin(path, root))) return 'the kernel has its own place inside for this';
   if (SOCKETS.some((root) => isWithin(path, root))) return 'sockets of this machine live there';
-  if (WHOLE.includes(path)) return 'as a whole it is never shown; name what you need below it';
+  if (WHOLE.has(path)) return 'as a whole it is never shown; name what you need below it';
   if (isWithin(path, places.projectDir)) return 'the project is visible anyway, without its hidden files';
-  return holdsOwnFiles(path, places) ? 'ags keeps its own files there' : undefined;
+  return ownDirectories(places).some((own) => overlaps(path, own)) ? 'ags keeps its own files there' : undefined;
 }
 
 /** What ags trusts when it starts the next time: an agent must not even read it. */
-export function holdsOwnFiles(path: string, places: Places): boolean {
-  return [places.stateDir, places.cacheDir, dirname(places.userConfigFile)].some((own) => isWithin(path, own) || isWithin(own, path));
+export function ownDirectories(places: Places): readonly string[] {
+  return [places.stateDir, places.cacheDir, dirname(places.userConfigFile)];
+}
+
+export function overlaps(a: string, b: string): boolean {
+  return isWithin(a, b) || isWithin(b, a);
 }
 
 /** Is `path` the directory itself, or below it? Both absolute and normalised. */
@@ -33,4 +37,4 @@ export function isWithin(path: string, directory: string): boolean {
 
 const KERNEL = ['/proc', '/sys', '/dev'];
 const SOCKETS = ['/run', '/var/run'];
-const WHOLE = ['/', '/etc', '/home', '/root', '/tmp', '/var', '/var/tmp', '/var/lib', '/mnt', '/media'];
+const WHOLE = new Set(['/', '/etc', '/home', '/root', '/tmp', '/var', '/var/tmp', '/var/lib', '/mnt', '/media']);

@@ -1,5 +1,5 @@
 // config/yaml-subset.ts: the part of YAML that a configuration needs, and nothing that can be used against its reader.
-// Invariant: what passes has no anchors, aliases, tags, directives or explicit keys and is nested only a few levels deep. Some of
+// Invariant: what passes has no anchors, aliases, tags, directives or explicit keys and is neither deep nor long. Some of
 // these grow without bound; very deep nesting ends the whole process inside the YAML library, where nothing can catch it.
 import { CST, Lexer } from 'yaml';
 
@@ -13,6 +13,7 @@ export function outsideSubset(text: string): Problem | undefined {
   let offset = 0;
   let depth = 0;
   let indicators = 0;
+  let tokens = 0;
   let isText = false;
   for (const token of new Lexer().lex(text)) {
     const type = isText ? null : CST.tokenType(token);
@@ -25,6 +26,7 @@ export function outsideSubset(text: string): Problem | undefined {
     if (type === 'newline') indicators = 0;
     const indented = type === 'space' && token.length > MAX_INDENT && (offset === 0 || text[offset - 1] === '\n');
     if (depth > MAX_DEPTH || indicators > MAX_DEPTH || indented) return { offset, message: 'this is nested too deeply' };
+    if (++tokens > MAX_TOKENS) return { offset, message: 'this is longer than any configuration needs to be' };
     if (!MARKERS.has(token)) offset += token.length;
   }
   return undefined;
@@ -32,6 +34,8 @@ export function outsideSubset(text: string): Problem | undefined {
 
 const MAX_DEPTH = 8;
 const MAX_INDENT = 64;
+/** Some 5,000 lines. */
+const MAX_TOKENS = 30_000;
 /** Tokens that stand for a state of the lexer, not for text. */
 const MARKERS = new Set([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
 const REFUSED: Readonly<Record<string, string>> = {

@@ -40,7 +40,7 @@ function writeGitDir(input: { directory: string; gitDir: string; repository: Rep
 }
 
 function skeleton(directory: string, alternates: readonly string[]): void {
-  for (const name of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags', 'info', 'hooks']) mkdirSync(join(directory, name), { recursive: true });
+  for (const name of ['objects/info', 'refs', 'info']) mkdirSync(join(directory, name), { recursive: true });
   writeFileSync(join(directory, 'objects/info/alternates'), alternates.map((path) => `${path}\n`).join(''));
 }
 

@@ -101,17 +101,22 @@ function directory(fd: number): Directory {
       }),
     readlink: (name) => fs.readlinkSync(at(name), { encoding: 'buffer' }),
     writeNew(name, bytes, mode, more = {}) {
-      withFile(at(name), CREATE, (file) => {
-        try {
-          fs.writeFileSync(file, bytes);
-          if (more.chown) fs.fchownSync(file, more.chown.uid, more.chown.gid);
-          if (more.chmod !== undefined) fs.fchmodSync(file, more.chmod);
-          fs.fsyncSync(file);
-        } catch (error) {
-          fs.unlinkSync(at(name));
-          throw error;
-        }
-      }, mode);
+      withFile(
+        at(name),
+        CREATE,
+        (file) => {
+          try {
+            fs.writeFileSync(file, bytes);
+            if (more.chown) fs.fchownSync(file, more.chown.uid, more.chown.gid);
+            if (more.chmod !== undefined) fs.fchmodSync(file, more.chmod);
+            fs.fsyncSync(file);
+          } catch (error) {
+            fs.unlinkSync(at(name));
+            throw error;
+          }
+        },
+        mode,
+      );
     },
     symlinkNew(name, target, owner) {
       fs.symlinkSync(target, at(name));
@@ -120,7 +125,12 @@ function directory(fd: number): Directory {
     copyTo: (name, to, as) =>
       withFile(at(name), READ, (from) => {
         regularSize(from, String(name));
-        return withFile(to.address(as), CREATE, (file) => digest(from, (bytes) => fs.writeFileSync(file, bytes)), 0o600);
+        return withFile(
+          to.address(as),
+          CREATE,
+          (file) => digest(from, (bytes) => fs.writeFileSync(file, bytes)),
+          0o600,
+        );
       }),
     rename: (from, to) => fs.renameSync(at(from), at(to)),
     link: (from, to) => fs.linkSync(at(from), at(to)),

@@ -73,7 +73,12 @@ function whyNot(input: ApplyInput, now: HostState | null): Exclude<ApplyOutcome,
   return null;
 }
 
-const THING = { file: 'a file', symlink: 'a symbolic link', directory: 'a directory', other: 'a device, pipe or socket' } as const;
+const THING = {
+  file: 'a file',
+  symlink: 'a symbolic link',
+  directory: 'a directory',
+  other: 'a device, pipe or socket',
+} as const;
 
 function currentState(route: Route): HostState | null {
   return route.missing.length > 0 ? null : stateOf(route.parent.lstat(route.name));

@@ -58,7 +58,7 @@ export function openRoute(project: string, path: string): Route {
   const names = path.split('/');
   const name = names.pop() ?? '';
   const chain = [openProject(project)];
-  const close = (): void => chain.splice(0).reverse().forEach((directory) => directory[Symbol.dispose]());
+  const close = (): void => chain.splice(0).forEach((directory) => directory[Symbol.dispose]());
   const last = (): Directory => chain.at(-1) ?? chainClosed();
   const pathTo = (depth: number): string => names.slice(0, depth).join('/');
   const made = new Set<string>();
@@ -127,7 +127,8 @@ function follow(chain: Directory[], names: readonly string[]): string | null {
     const stats = here.lstat(name);
     if (!stats) return null;
     const path = visible(names.slice(0, index + 1).join('/'));
-    if (stats.isSymbolicLink()) return `"${path}" is a symbolic link on your side; nothing is written or deleted through it.`;
+    if (stats.isSymbolicLink())
+      return `"${path}" is a symbolic link on your side; nothing is written or deleted through it.`;
     if (!stats.isDirectory()) return `"${path}" is a file on your side, where this change needs a directory.`;
     const child = enter(here, name);
     if (!child) return `"${path}" was replaced on your side in this moment.`;

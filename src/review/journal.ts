@@ -145,15 +145,27 @@ function record(project: string, changes: readonly PlannedChange[], journal: str
   } catch (cause) {
     fs.rmSync(journal, { recursive: true });
     if (!['ENOSPC', 'EDQUOT'].includes(errorCode(cause) ?? '')) throw cause;
-    throw new AgsError('disk.full', 'There is no room for a copy of the files that would be replaced. Nothing was changed.', {
-      hint: 'Free some disk space, then review again.',
-      cause,
-    });
+    throw new AgsError(
+      'disk.full',
+      'There is no room for a copy of the files that would be replaced. Nothing was changed.',
+      {
+        hint: 'Free some disk space, then review again.',
+        cause,
+      },
+    );
   }
 }
 
 function planStep(project: string, op: ApplyOp, journal: Directory, copy: string): Step {
-  const step: Step = { path: op.path, temporary: temporaryName(), made: [], before: null, copy, after: contentOf(op), outcome: null };
+  const step: Step = {
+    path: op.path,
+    temporary: temporaryName(),
+    made: [],
+    before: null,
+    copy,
+    after: contentOf(op),
+    outcome: null,
+  };
   const refuse = inspectName(op.path).refuse;
   if (refuse !== null) return { ...step, outcome: { refused: refuse } };
   using route = openRoute(project, op.path);
@@ -190,7 +202,12 @@ function restoring(journal: string, { path, before, made, copy }: Step): ApplyOp
   if (before.type === 'symlink') return { kind: 'symlink', path, target: before.value };
   using directory = openDirectory(journal);
   if ((directory.lstat(copy)?.size ?? 0n) > MAX_BUFFER) return null;
-  return { kind: 'write', path, mode: (before.mode & 0o100) === 0 ? '100644' : '100755', bytes: directory.readFile(copy, MAX_BUFFER) };
+  return {
+    kind: 'write',
+    path,
+    mode: (before.mode & 0o100) === 0 ? '100644' : '100755',
+    bytes: directory.readFile(copy, MAX_BUFFER),
+  };
 }
 
 const MAX_BUFFER = 2 ** 31 - 1;
@@ -202,19 +219,17 @@ function clean(project: string, step: Step): void {
 }
 
 function contentOf(op: ApplyOp): Content | null {
-  switch (op.kind) {
-    case 'write':
-      return { type: 'file', value: createHash('sha256').update(op.bytes).digest('hex'), mode: op.mode === '100755' ? 0o755 : 0o644 };
-    case 'symlink':
-      return { type: 'symlink', value: op.target, mode: 0 };
-    case 'delete':
-      return null;
-  }
+  if (op.kind === 'delete') return null;
+  if (op.kind === 'symlink') return { type: 'symlink', value: op.target, mode: 0 };
+  const digest = createHash('sha256').update(op.bytes).digest('hex');
+  return { type: 'file', value: digest, mode: op.mode === '100755' ? 0o755 : 0o644 };
 }
 
 function contentAt(project: string, path: string): Content | null {
   using route = openRoute(project, path);
-  return route.blocked === null && route.missing.length === 0 ? contentOn(route, () => route.parent.digest(route.name)) : null;
+  return route.blocked === null && route.missing.length === 0
+    ? contentOn(route, () => route.parent.digest(route.name))
+    : null;
 }
 
 // A directory counts as nothing: it holds files of its own, which are other steps' business.
@@ -224,7 +239,9 @@ function contentOn({ parent, name }: Route, digest: () => string): Content | nul
   if (stats.isFile()) return { type: 'file', value: digest(), mode: Number(stats.mode) & 0o777 };
   const target = stats.isSymbolicLink() ? parent.readlink(name) : null;
   // The journal is text, so a target that is none could not be put back.
-  return target && isUtf8(target) ? { type: 'symlink', value: target.toString(), mode: 0 } : { type: 'other', value: '', mode: 0 };
+  return target && isUtf8(target)
+    ? { type: 'symlink', value: target.toString(), mode: 0 }
+    : { type: 'other', value: '', mode: 0 };
 }
 
 function same(one: Content | null, other: Content | null): boolean {
@@ -260,7 +277,8 @@ function load(journal: string): JournalFile | null {
     using directory = openDirectory(journal);
     if (!directory.lstat(FILE)) return null;
     const file = JSON.parse(directory.readFile(FILE, MAX_BUFFER).toString('utf8')) as JournalFile;
-    if (file.version !== 1 || !file.steps.every((step) => TEMPORARY.test(step.temporary))) throw new SyntaxError('not a journal');
+    if (file.version !== 1 || !file.steps.every((step) => TEMPORARY.test(step.temporary)))
+      throw new SyntaxError('not a journal');
     return file;
   } catch (cause) {
     if (errorCode(cause) === 'ENOENT') return null;

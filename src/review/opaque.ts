@@ -11,7 +11,10 @@ export function opaqueProbe(directories: readonly string[]): { argv: string[]; i
   const attributes = ['--xattrs', '--xattrs-include=user.overlay.*', '--format=posix'];
   const names = ['--no-recursion', '--null', '--verbatim-files-from', '-T', '-'];
   // "./" keeps a name that begins with "-" from being an option.
-  return { argv: ['tar', ...attributes, '-cf', '-', ...names], input: Buffer.from(directories.map((path) => `./${path}\0`).join('')) };
+  return {
+    argv: ['tar', ...attributes, '-cf', '-', ...names],
+    input: Buffer.from(directories.map((path) => `./${path}\0`).join('')),
+  };
 }
 
 /** With `asked`, the archive must answer for each of these directories once, and for no other. */
@@ -19,11 +22,12 @@ export function parseOpaque(paxTar: Buffer, asked?: readonly string[]): Set<stri
   const opaque = new Set<string>();
   const answered = new Set<string>();
   let extended: Extended = { path: null, opaque: false };
-  for (let at = 0; !isZero(block(paxTar, at)); ) {
+  for (let at = 0; !isZero(block(paxTar, at));) {
     const header = readHeader(block(paxTar, at));
     at += BLOCK;
     if (header.type === 'x') {
-      if (header.bytes > MAX_EXTENDED || at + header.bytes > paxTar.length) throw notUnderstood('an extended header is too long');
+      if (header.bytes > MAX_EXTENDED || at + header.bytes > paxTar.length)
+        throw notUnderstood('an extended header is too long');
       extended = readExtended(paxTar.subarray(at, at + header.bytes));
       at += Math.ceil(header.bytes / BLOCK) * BLOCK;
       continue;
@@ -76,10 +80,11 @@ function readHeader(header: Buffer): { type: string; bytes: number; path: Buffer
 function readExtended(records: Buffer): Extended {
   let path: Buffer | null = null;
   let opaque = false;
-  for (let at = 0; at < records.length; ) {
+  for (let at = 0; at < records.length;) {
     const digits = /^([1-9][0-9]{0,6}) /.exec(records.toString('latin1', at, at + 8))?.[1];
     const end = at + Number(digits ?? 0);
-    if (digits === undefined || end > records.length || records[end - 1] !== 0x0a) throw notUnderstood('a record is malformed');
+    if (digits === undefined || end > records.length || records[end - 1] !== 0x0a)
+      throw notUnderstood('a record is malformed');
     const record = records.subarray(at + digits.length + 1, end - 1);
     const equals = record.indexOf('=');
     if (equals < 1) throw notUnderstood('a record is malformed');
@@ -123,7 +128,11 @@ function isZero(bytes: Buffer): boolean {
 }
 
 function notUnderstood(problem: string): AgsError {
-  return new AgsError('capture.refused', `The deleted directories cannot be listed: the answer of tar is not understood (${problem}).`, {
-    hint: 'GNU tar 1.27 or newer is needed. If it is there, throw the sandbox away: its files are too strange to be taken.',
-  });
+  return new AgsError(
+    'capture.refused',
+    `The deleted directories cannot be listed: the answer of tar is not understood (${problem}).`,
+    {
+      hint: 'GNU tar 1.27 or newer is needed. If it is there, throw the sandbox away: its files are too strange to be taken.',
+    },
+  );
 }

@@ -36,7 +36,8 @@ export function select(changes: readonly Change[], flags: SelectionFlags): Selec
     const discarded = flags.discard.some((pattern) => covers(pattern, change));
     if (accepted && discarded) selection.left.push(change);
     else if (discarded) selection.drop.push(change);
-    else if ((accepted || (flags.acceptAll && !flags.discardAll)) && mayTake(change, named)) selection.take.push(change);
+    else if ((accepted || (flags.acceptAll && !flags.discardAll)) && mayTake(change, named))
+      selection.take.push(change);
     else if (!accepted && flags.discardAll && !flags.acceptAll) selection.drop.push(change);
     else selection.left.push(change);
   }
@@ -60,7 +61,8 @@ function findErrors(changes: readonly Change[], flags: SelectionFlags): Selectio
     const risky = flags.risky.includes(path);
     const exact = flags.accept.some((pattern) => isExact(pattern, change));
     const accepted = risky || flags.accept.some((pattern) => covers(pattern, change));
-    if (accepted && flags.discard.some((pattern) => covers(pattern, change))) errors.push({ path, problem: 'contradiction' });
+    if (accepted && flags.discard.some((pattern) => covers(pattern, change)))
+      errors.push({ path, problem: 'contradiction' });
     if ((exact || risky) && change.conflict === 'conflicts') errors.push({ path, problem: 'conflict' });
     if (exact && !risky && change.lane !== 'inert') errors.push({ path, problem: 'risky' });
   }
@@ -80,15 +82,25 @@ function isExact(pattern: string, change: Change): boolean {
 
 /** Anchored at the project; a file whose name has a "*" in it is named exactly, without meaning a pattern. */
 function matches(pattern: string, path: string): boolean {
-  return matchAll(pattern.split('/'), path.split('/'), (part, name) => matchAll([...part], [...name], (a, b) => a === b, '*'), '**');
+  return matchAll(
+    pattern.split('/'),
+    path.split('/'),
+    (part, name) => matchAll(Array.from(part), Array.from(name), (a, b) => a === b, '*'),
+    '**',
+  );
 }
 
 // Greedy with one step back to the last wildcard, which finds a match if there is one, in time of pattern × text: paths
 // are the agent's, and a regular expression with many stars could be made to run for ever.
-function matchAll(pattern: readonly string[], text: readonly string[], one: (a: string, b: string) => boolean, any: string): boolean {
+function matchAll(
+  pattern: readonly string[],
+  text: readonly string[],
+  one: (a: string, b: string) => boolean,
+  any: string,
+): boolean {
   let p = 0;
   let retry: { pattern: number; text: number } | null = null;
-  for (let t = 0; t < text.length; ) {
+  for (let t = 0; t < text.length;) {
     if (pattern[p] === any) {
       p++;
       retry = { pattern: p, text: t };

@@ -114,7 +114,8 @@ function walkUpper(walk: Walk, place: Place): void {
     const below = lower && !walk.hidden(path) ? lower.lstat(name) : null;
     if (stats.isDirectory()) enterUpper(walk, place, { name, path, mode: stats.mode, below });
     else if (isWhiteout(stats)) deleteLower(walk, lower, { name, path, below, depth });
-    else if (addWritten(walk, path, stats) && below?.isDirectory()) deleteLower(walk, lower, { name, path, below, depth });
+    else if (addWritten(walk, path, stats) && below?.isDirectory())
+      deleteLower(walk, lower, { name, path, below, depth });
   }
   if (!lower || !place.opaque) return;
   const kept = new Set(listed.map(({ name }) => name.toString('latin1')));
@@ -160,7 +161,10 @@ function addWritten(walk: Walk, path: string, stats: Stats): boolean {
     return false;
   }
   if (stats.isFile() && (mode & 0o6000) !== 0) {
-    refused.push({ path, reason: 'its set-user-id or set-group-id bit is never taken; the file is offered without it' });
+    refused.push({
+      path,
+      reason: 'its set-user-id or set-group-id bit is never taken; the file is offered without it',
+    });
   }
   entries.push(entryOf(path, 'written', stats));
   return true;
@@ -220,7 +224,10 @@ function listLower(walk: Walk, lower: Directory, at: string, depth: number): Lis
     return listed;
   } catch (error) {
     if (errorCode(error) !== 'EACCES') throw error;
-    walk.found.refused.push({ path: at, reason: 'a directory of yours that you may not read: no deletion in it is taken' });
+    walk.found.refused.push({
+      path: at,
+      reason: 'a directory of yours that you may not read: no deletion in it is taken',
+    });
     return [];
   }
 }
@@ -235,13 +242,18 @@ function openLower(parent: Directory | null, name: Buffer): Directory | null {
   }
 }
 
-function listNames(directory: Directory, limits: UpperLimits, from: { seen: number; at: string; depth: number }): Listed[] {
+function listNames(
+  directory: Directory,
+  limits: UpperLimits,
+  from: { seen: number; at: string; depth: number },
+): Listed[] {
   if (from.depth > limits.depth) throw tooMuch(`directories are nested more than ${limits.depth} deep`, from.at);
   const left = limits.entries - from.seen;
   const listed = directory.list(left + 1);
   if (listed.length > left) throw tooMuch(`there are more than ${limits.entries} files and directories`, from.at);
   const longest = listed.reduce((bytes, { name }) => Math.max(bytes, name.length), 0);
-  if (Buffer.byteLength(from.at) + 1 + longest > PATH_BYTES) throw tooMuch(`a path is longer than ${PATH_BYTES} bytes`, from.at);
+  if (Buffer.byteLength(from.at) + 1 + longest > PATH_BYTES)
+    throw tooMuch(`a path is longer than ${PATH_BYTES} bytes`, from.at);
   return listed.sort((a, b) => Buffer.compare(a.name, b.name));
 }
 
@@ -259,10 +271,14 @@ function openRoot(path: string): Directory {
   try {
     return openDirectory(path);
   } catch (cause) {
-    throw new AgsError('capture.refused', `The changes cannot be read: ${path} is not a directory that can be opened as it is named.`, {
-      hint: 'It must exist, and no part of its path may be a symbolic link.',
-      cause,
-    });
+    throw new AgsError(
+      'capture.refused',
+      `The changes cannot be read: ${path} is not a directory that can be opened as it is named.`,
+      {
+        hint: 'It must exist, and no part of its path may be a symbolic link.',
+        cause,
+      },
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 // sandbox/cgroup.ts: one control group per sandbox: made before its first process, emptied and removed after its last.
 // Invariant: limits are in place before anything can enter. When a group is closed no process is left in it and the group
 // is gone; if its owner was killed, its name says who that was, so that `ags cleanup` can finish the job.
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, readFileSync, readlinkSync, rmdirSync, statSync, watch, writeFileSync, writeSync, type FSWatcher } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
@@ -26,7 +26,7 @@ export interface Cgroup extends AsyncDisposable {
   /** Goes in front of the launcher's argv, with `env` added to its environment. */
   readonly prefix: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** The last figures that could be read: a systemd scope disappears with its last process. Null: no figures. */
+  /** The last figures that could be read. Null: none. Call it once after the start too: a systemd scope is followed from then on. */
   stats(): CgroupStats | null;
   /** Sends SIGKILL to everything inside, once. */
   kill(): void;
@@ -133,6 +133,8 @@ interface Parts {
 function group(parts: Parts): Cgroup {
   const { name, directories, prefix, env } = parts;
   let last: CgroupStats | null = null;
+  let watcher: FSWatcher | undefined;
+  const look = (): CgroupStats | null => (last = readStats(directories) ?? last);
   return {
     name,
     prefix,
@@ -140,11 +142,13 @@ function group(parts: Parts): Cgroup {
     // systemd-run has entered already.
     enterFiles: prefix.length > 0 ? [] : directories.map((directory) => join(directory, 'cgroup.procs')),
     stats() {
-      last = readStats(directories) ?? last;
-      return last;
+      // A scope goes with its last process, which may be the one that was killed: look at the very moment of the kill.
+      if (prefix.length > 0) watcher ??= unlessGone(() => watch(join(directories[0] ?? '', 'memory.events'), { persistent: false }, look), undefined);
+      return look();
     },
     kill: () => directories.forEach(killAll),
     async [Symbol.asyncDispose]() {
+      watcher?.close();
       const gone = await Promise.all(directories.map(remove));
       if (gone.includes(false)) {
         throw new AgsError('backend.failed', `Processes of the sandbox could not be ended; they are in ${directories.join(', ')}.`, {
@@ -254,11 +258,15 @@ function readIfThere(file: string): string | undefined {
   }
 }
 
+// Not writeFileSync: it would create a missing file, which a cgroup answers with EACCES, and some files may not be read.
 function writeIfThere(file: string, value: string): boolean {
-  // Opened without O_CREAT: creating a file in a cgroup is EACCES, which would look like a missing right.
-  if (!existsSync(file)) return false;
   try {
-    writeFileSync(file, value, { flag: 'r+' });
+    const fd = openSync(file, constants.O_WRONLY);
+    try {
+      writeSync(fd, value);
+    } finally {
+      closeSync(fd);
+    }
     return true;
   } catch (error) {
     if (isGone(error)) return false;

@@ -18,15 +18,15 @@ type ProgramName = 'bwrap' | 'unshare' | 'mount' | 'setsid' | 'prlimit';
 const NEEDED: readonly ProgramName[] = ['bwrap', 'unshare', 'mount', 'setsid', 'prlimit'];
 const PROGRAM_DIRS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin', '/run/current-system/sw/bin'];
 
-export async function inspectHost(input: { platform: string; nodeArch: string; uid: number; cacheDir: string; runtimeDir: string; memoryBytes: number; kernel: string }): Promise<NativeHost> {
+export async function inspectHost(input: { platform: string; nodeArch: string; uid: number; cacheDir: string; runtimeDir: string; memoryBytes: number; kernel: string; programDirs?: readonly string[] }): Promise<NativeHost> {
   const arch = seccompArch(input.nodeArch);
   if (input.platform !== 'linux' || arch === null) {
     throw new AgsError('backend.unavailable', `The native sandbox needs Linux on x86_64 or arm64; this is ${input.platform} on ${input.nodeArch}.`, { hint: 'See what works here: ags doctor' });
   }
-  const programs = Object.fromEntries(NEEDED.map((name) => [name, findProgram(name)]));
+  const programs = Object.fromEntries(NEEDED.map((name) => [name, findProgram(name, input.programDirs)]));
   const missing = NEEDED.filter((name) => programs[name] === null);
   if (missing.length > 0) throw programMissing(missing);
-  if (input.uid === 0 && findProgram('perl') === null) throw programMissing(['perl']);
+  if (input.uid === 0 && findProgram('perl', input.programDirs) === null) throw programMissing(['perl']);
   const cgroupPlan = await chooseCgroup({ root: '/sys/fs/cgroup', uid: input.uid, self: readFileSync('/proc/self/cgroup', 'utf8'), runtimeDir: input.runtimeDir, cacheDir: input.cacheDir, bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() });
   return {
     arch,
@@ -37,8 +37,8 @@ export async function inspectHost(input: { platform: string; nodeArch: string; u
 }
 
 /** Never looked up in the user's PATH, which may lead through a project. */
-export function findProgram(name: string): string | null {
-  return PROGRAM_DIRS.map((dir) => join(dir, name)).find((path) => isExecutable(path)) ?? null;
+export function findProgram(name: string, dirs: readonly string[] = PROGRAM_DIRS): string | null {
+  return dirs.map((dir) => join(dir, name)).find((path) => isExecutable(path)) ?? null;
 }
 
 export function programMissing(names: readonly string[]): AgsError {

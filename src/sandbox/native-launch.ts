@@ -18,6 +18,8 @@ export interface LaunchInput {
   /** A directory of this sandbox alone, outside everything it can see. */
   readonly runDir: string;
   readonly callerIsRoot: boolean;
+  /** Who owns the project; for root alone. */
+  readonly owner: { readonly uid: number; readonly gid: number };
   readonly bwrap: string;
   readonly setsid: string;
   readonly arch: 'x64' | 'arm64';
@@ -121,7 +123,7 @@ function rootArgv(input: LaunchInput, staged: readonly StagedPath[], overlay: st
     'unshare', '--mount', '--propagation', 'private', '--',
     'perl', '-e', ROOT_LAUNCHER, '--',
     [numbers.mount, numbers.unshare, numbers.prctl].join(','),
-    `${input.spec.user.uid},${input.spec.user.gid}`,
+    [input.spec.user.uid, input.spec.user.gid, input.owner.uid, input.owner.gid].join(','),
     input.runDir, input.stage, overlay,
     String(input.cgroupFiles.length), ...input.cgroupFiles,
     String(staged.length), ...staged.flatMap(({ from, at }) => [from, at]),

@@ -15,13 +15,13 @@ exec "$@"
 `;
 
 /**
- * Arguments: syscall numbers, ids, run directory, stage, overlay options, cgroup files, staged paths, bwrap and its arguments.
+ * Arguments: syscall numbers, the sandbox's ids and those of the project's owner (who is shown as the sandbox's user), run directory, stage, overlay options, cgroup files, staged paths, bwrap and its arguments.
  * The run directory is mounted over the stage, because the sandbox's user cannot walk down to it through root's home.
  * open_tree, mount_setattr and move_mount have the same numbers on every architecture.
  */
 export const ROOT_LAUNCHER = `use strict;
 my ($mount, $unshare, $prctl) = split /,/, shift @ARGV;
-my ($uid, $gid) = split /,/, shift @ARGV;
+my ($uid, $gid, $owner, $group) = split /,/, shift @ARGV;
 my ($dir, $stage, $overlay) = splice @ARGV, 0, 3;
 my @groups = splice @ARGV, 0, shift @ARGV;
 my @staged = splice @ARGV, 0, 2 * shift @ARGV;
@@ -38,8 +38,8 @@ if (@staged) {
   if (!$pid) { close $go; syscall($unshare, 0x10000000) == 0 or exit 1; syswrite $say, 'x'; sysread $wait, my $x, 1; exit 0 }
   close $say; close $wait;
   sysread($ready, my $x, 1) or fail('make a user namespace');
-  for (['uid_map', $uid], ['gid_map', $gid]) {
-    open(my $f, '>', "/proc/$pid/$_->[0]") or fail('map ids'); syswrite($f, "0 $_->[1] 1\\n") or fail('map ids'); close $f;
+  for (['uid_map', $owner, $uid], ['gid_map', $group, $gid]) {
+    open(my $f, '>', "/proc/$pid/$_->[0]") or fail('map ids'); syswrite($f, "$_->[1] $_->[2] 1\\n") or fail('map ids'); close $f;
   }
   open(my $ns, '<', "/proc/$pid/ns/user") or fail('open the user namespace');
   my $attr = pack('QQQQ', 0x100000, 0, 0, fileno $ns);

@@ -15,6 +15,7 @@ export interface NativeOptions {
   readonly runDir: string;
   readonly whiteout: string;
   readonly callerIsRoot: boolean;
+  readonly owner: { readonly uid: number; readonly gid: number };
   readonly arch: 'x64' | 'arm64';
   readonly programs: { readonly bwrap: string; readonly setsid: string };
   readonly stage: string;
@@ -43,6 +44,7 @@ export function planNative(options: NativeOptions, spec: SandboxSpec, command: r
     limitArgv: prlimitArgv(spec.limits, options.limitHost),
     runDir: options.runDir,
     callerIsRoot: options.callerIsRoot,
+    owner: options.owner,
     bwrap: options.programs.bwrap,
     setsid: options.programs.setsid,
     arch: options.arch,

@@ -1,20 +1,11 @@
 // tasks/find-task.ts: which task is meant by a name, a part of one, "@", or nothing at all.
 // Invariant: a guess is made only when there is nothing to choose between, and it is said aloud.
-import { lstatSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
-import { taskPaths, type TaskPaths } from '../store/layout.ts';
-import { readTask, taskIds, type StoredTask } from '../store/tasks.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import { currentProject, entryIds, readEntries, readEntry, type TaskEntry } from './entries.ts';
 import { describeTask } from './list.ts';
-import { findProject } from './project.ts';
 import type { World } from './world.ts';
-
-export type TaskEntry =
-  | { readonly kind: 'whole'; readonly id: string; readonly paths: TaskPaths; readonly stored: StoredTask }
-  /** Its files cannot be read. */
-  | { readonly kind: 'damaged'; readonly id: string; readonly paths: TaskPaths; readonly why: string }
-  /** The runner was killed before it wrote them, or while it removed the task. */
-  | { readonly kind: 'partial'; readonly id: string; readonly paths: TaskPaths; readonly changedAtMs: number };
 
 /** A name, the beginning of one, "@" for the latest task of this project, "@2" for the one before. */
 export async function findTask(world: World, name: string | undefined, options: { say?: (text: string) => void } = {}): Promise<StoredTask> {
@@ -27,40 +18,12 @@ export async function findTask(world: World, name: string | undefined, options: 
 export async function findEntry(world: World, name: string): Promise<TaskEntry> {
   const place = /^@(\d{0,6})$/.exec(name);
   if (place !== null) return latest(world, name, Number(place[1] === '' ? 1 : place[1]));
-  const ids = taskIds(world.stateDir);
+  const ids = entryIds(world.stateDir);
   const fitting = ids.includes(name) ? [name] : ids.filter((id) => name !== '' && id.startsWith(name));
   const [id, ...more] = fitting;
   if (id === undefined) throw notFound(name);
   if (more.length > 0) throw new AgsError('task.ambiguous', `Several tasks begin with "${visible(name)}".`, { hint: `Which one?\n${fitting.map((one) => `  ${one}`).join('\n')}`, details: { tasks: fitting } });
   return readEntry(world.stateDir, id);
-}
-
-export async function readEntries(stateDir: string): Promise<TaskEntry[]> {
-  return Promise.all(taskIds(stateDir).filter((id) => ID.test(id)).map((id) => readEntry(stateDir, id)));
-}
-
-/** The project of the current directory; null where there can be none, as in the home. */
-export async function currentProject(world: World): Promise<string | null> {
-  try {
-    return (await findProject({ cwd: world.cwd, home: world.home, stateDir: world.stateDir, configHome: world.env['XDG_CONFIG_HOME'] })).root;
-  } catch (error) {
-    if (error instanceof AgsError && error.code === 'project.unsuitable') return null;
-    throw error;
-  }
-}
-
-const ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
-
-async function readEntry(stateDir: string, id: string): Promise<TaskEntry> {
-  const paths = taskPaths(stateDir, id);
-  try {
-    const stored = await readTask(stateDir, id);
-    if (stored !== null) return { kind: 'whole', id, paths, stored };
-    return { kind: 'partial', id, paths, changedAtMs: lstatSync(paths.root, { throwIfNoEntry: false })?.mtimeMs ?? 0 };
-  } catch (error) {
-    if (error instanceof AgsError && error.code === 'state.damaged') return { kind: 'damaged', id, paths, why: error.message };
-    throw error;
-  }
 }
 
 async function latest(world: World, name: string, place: number): Promise<TaskEntry> {

@@ -1,9 +1,9 @@
 // tasks/hidden.ts: the files of a project that its sandbox does not see.
 // Tracked files are part of the code and stay visible, whatever their name; they are reported instead.
-import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../lib/files.ts';
+import { shortHash } from '../lib/short-hash.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { compileHidden } from '../config/patterns.ts';
 import { userGit } from '../git/host-git.ts';
@@ -19,8 +19,8 @@ export interface HiddenFiles {
 }
 
 export async function findHidden(world: World, project: Project, config: EffectiveConfig): Promise<HiddenFiles> {
-  const key = digest(JSON.stringify([config.hide, config.reveal]));
-  const memoryFile = join(world.cacheDir, `scan-${digest(project.root)}.json`);
+  const key = JSON.stringify([project.root, config.hide, config.reveal]);
+  const memoryFile = join(world.cacheDir, `scan-${shortHash(project.root)}.json`);
   const scan = scanHidden({ project: project.root, matches: compileHidden(config.hide, config.reveal), key, memory: readScanMemory(memoryFile), nowMs: world.now().getTime() });
   if (scan.changed) {
     mkdirSync(world.cacheDir, { recursive: true, mode: 0o700 });
@@ -36,8 +36,4 @@ async function trackedAmong(world: World, project: Project, paths: readonly stri
   if (project.repository === null || paths.length === 0) return [];
   const listing = await userGit(['--literal-pathspecs', 'ls-files', '-z', '--', ...paths], { cwd: project.root, home: world.home });
   return listing.stdout.toString('utf8').split('\0').filter((path) => path !== '');
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

@@ -5,7 +5,7 @@ import type { ChangeSet } from '../protocol/changes.ts';
 import type { RunState } from '../protocol/task.ts';
 import { measureDisk } from '../sandbox/disk-usage.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { currentProject, readEntries, type TaskEntry } from './find-task.ts';
+import { currentProject, readEntries, type TaskEntry } from './entries.ts';
 import type { World } from './world.ts';
 
 /** The states of a run; "interrupted": its runner was killed; "damaged": its files cannot be read. */

@@ -1,6 +1,5 @@
 // tasks/ready.ts: may a sandbox be started here at all, and on what kind of workspace? Asked once per boot, then remembered.
 // Invariant: no sandbox is started unless a complete one has been seen to work on this machine, this boot, by this user.
-import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -25,29 +24,30 @@ export async function workspaceKind(world: World, host: NativeHost, wanted: Work
 }
 
 async function readiness(world: World, host: NativeHost): Promise<Readiness> {
-  const file = join(world.cacheDir, `ready-${readinessKey(world, host)}.json`);
+  mkdirSync(world.stateDir, { recursive: true, mode: 0o700 });
+  const file = join(world.cacheDir, 'ready.json');
+  const key = readinessKey(world, host);
   const remembered = recall(file);
-  if (remembered !== null) return remembered;
+  if (remembered?.key === key) return remembered.answer;
   const { probeReadiness } = await import('./probe.ts');
   const fresh = await probeReadiness(world, host);
   // Only good news is remembered: a user who has just put something right must not be told about it again.
   if (fresh.problem === null) {
     mkdirSync(world.cacheDir, { recursive: true, mode: 0o700 });
-    replaceFile(file, JSON.stringify(fresh));
+    replaceFile(file, JSON.stringify({ key, answer: fresh }));
   }
   return fresh;
 }
 
 function readinessKey(world: World, host: NativeHost): string {
   const bwrap = statSync(host.programs.bwrap);
-  const state = statSync(world.stateDir, { throwIfNoEntry: false });
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
-  return createHash('sha256').update(JSON.stringify([boot, world.uid, world.kernel, bwrap.mtimeMs, bwrap.size, world.stateDir, state?.dev])).digest('hex').slice(0, 16);
+  return JSON.stringify([boot, world.uid, world.kernel, host.programs.bwrap, bwrap.mtimeMs, bwrap.size, world.stateDir, statSync(world.stateDir).dev]);
 }
 
-function recall(file: string): Readiness | null {
+function recall(file: string): { key: string; answer: Readiness } | null {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Readiness;
+    return JSON.parse(readFileSync(file, 'utf8')) as { key: string; answer: Readiness };
   } catch {
     return null;
   }

@@ -1,5 +1,5 @@
 // tasks/run.ts: the road. A command over a project, in a fresh sandbox, from start to what it changed.
-import { randomInt } from 'node:crypto';
+import { statSync } from 'node:fs';
 import type { RunFile } from '../protocol/task.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { ownIdentity } from '../lib/liveness.ts';
@@ -81,6 +81,7 @@ export async function nativeOptions(world: World, plan: Pick<RunPlan, 'host'>, s
     runDir,
     whiteout: await ensureWhiteout(world.stateDir),
     callerIsRoot: world.uid === 0,
+    owner: ownerOf(spec),
     arch: plan.host.arch,
     programs: plan.host.programs,
     stage: world.uid === 0 ? chooseStage([...sources, runDir]) : '',
@@ -90,10 +91,18 @@ export async function nativeOptions(world: World, plan: Pick<RunPlan, 'host'>, s
   };
 }
 
+/** Root may work in somebody else's project: its files must belong to the sandbox's user all the same. */
+function ownerOf(spec: SandboxSpec): { uid: number; gid: number } {
+  const workspace = spec.mounts.find((m) => m.kind === 'workspace')?.workspace;
+  const { uid, gid } = statSync(workspace === undefined || workspace.kind === 'copy' ? '/' : workspace.lower);
+  return { uid, gid };
+}
+
+// A name, not a secret: making the directory decides who has it.
 const LETTERS = 'bcdfghjkmnpqrstvwxz23456789';
 
 function randomWord(): string {
-  return Array.from({ length: 4 }, () => LETTERS[randomInt(LETTERS.length)]).join('');
+  return Array.from({ length: 4 }, () => LETTERS[Math.floor(Math.random() * LETTERS.length)]).join('');
 }
 
 export type { TaskPaths };

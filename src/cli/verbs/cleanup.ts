@@ -1,1 +1,91 @@
-import type { Verb } from '../verb.ts'; const verb: Verb = { summary: '', usage: '', examples: [], options: {}, async run() { return 1; } }; export default verb;
+// cli/verbs/cleanup.ts: `ags cleanup`: remove what killed or finished sandboxes left behind.
+import { AgsError, EXIT } from '../../protocol/errors.ts';
+import { formatSize, parseDuration } from '../../lib/units.ts';
+import { planCleanup, type Cleanup } from '../../tasks/cleanup.ts';
+import type { CleanupItem } from '../../tasks/leftovers.ts';
+import type { TaskRow } from '../../tasks/list.ts';
+import { createPaint, type Paint } from '../colour.ts';
+import { age, count, section, shortPath, table } from '../format.ts';
+import type { Arguments, Context, Verb } from '../verb.ts';
+
+const verb: Verb = {
+  summary: 'remove what killed or finished sandboxes left behind',
+  usage: 'cleanup [--dry-run] [--all] [--older-than <time>] [--yes] [--json]',
+  about: 'Ends processes whose ags was killed, and removes their tasks if they changed nothing, settled tasks, and files of commands that were cut off. Changes that you have not reviewed are kept and listed. Running sandboxes are never touched.',
+  examples: ['ags cleanup', 'ags cleanup --dry-run', 'ags cleanup --all --older-than 7d'],
+  options: {
+    'dry-run': { type: 'boolean', short: 'n', about: 'only say what would be removed' },
+    all: { type: 'boolean', about: 'also tasks with changes that were not reviewed; asks first' },
+    'older-than': { type: 'string', value: 'time', about: 'only tasks that ended longer ago than this: 12h, 7d' },
+    yes: { type: 'boolean', short: 'y', about: 'do not ask' },
+    json: { type: 'boolean', about: 'print one JSON document; asks nothing' },
+  },
+  async run(args, ctx) {
+    const { values, positionals } = args;
+    if (positionals.length > 0) throw new AgsError('usage.invalid', 'ags cleanup takes no arguments.', { hint: 'To remove one task: ags rm <task>' });
+    const cleanup = await planCleanup(ctx.world, { all: values['all'] === true, olderThanMs: olderThan(args) });
+    const json = values['json'] === true;
+    const dryRun = values['dry-run'] === true;
+    if (!dryRun && values['yes'] !== true && !(await mayLoseWork(cleanup, json, ctx))) return EXIT.failed;
+    const done = dryRun ? cleanup.items : await removeAll(cleanup.items);
+    const failed = cleanup.items.filter((item) => !done.includes(item));
+    ctx.stdout.write(json ? `${JSON.stringify(cleanupDocument(cleanup, done, failed, dryRun), null, 2)}\n` : report(cleanup, done, failed, dryRun, ctx));
+    return failed.length === 0 ? EXIT.done : EXIT.failed;
+  },
+};
+export default verb;
+
+function olderThan({ values }: Arguments): number {
+  const text = values['older-than'];
+  if (typeof text !== 'string') return 0;
+  const seconds = parseDuration(text);
+  if (seconds === undefined) throw new AgsError('usage.invalid', `--older-than needs a time, not "${text}".`, { hint: 'For example: --older-than 7d' });
+  return seconds * 1000;
+}
+
+async function mayLoseWork({ items }: Cleanup, json: boolean, ctx: Context): Promise<boolean> {
+  const losing = items.filter((item) => item.losesWork).map(({ name }) => name);
+  if (losing.length === 0) return true;
+  if (json || !ctx.stdin.isTTY) throw new AgsError('usage.no-terminal', `There are changes that were not reviewed: ${losing.join(' ')}`, { hint: 'To throw them away without being asked: ags cleanup --all --yes' });
+  const answer = await ctx.ask(`${losing.map((name) => `  ${name}\n`).join('')}Throw the changes of ${losing.length === 1 ? 'this task' : `these ${losing.length} tasks`} away? [y/N] `);
+  return /^y(es)?$/i.test(answer.trim());
+}
+
+/** In order: processes end before their groups and files go. */
+async function removeAll(items: readonly CleanupItem[]): Promise<CleanupItem[]> {
+  const done: CleanupItem[] = [];
+  for (const item of items) if (await item.remove()) done.push(item);
+  return done;
+}
+
+function report(cleanup: Cleanup, done: readonly CleanupItem[], failed: readonly CleanupItem[], dryRun: boolean, ctx: Context): string {
+  const paint = createPaint(ctx.colour);
+  const list = (items: readonly CleanupItem[]): string => table(items.map((item) => [item.kind, shortPath(item.name, ctx.home), item.why, item.bytes === 0 ? '' : formatSize(item.bytes)]), { indent: 2 });
+  const freed = done.reduce((sum, item) => sum + item.bytes, 0);
+  const parts = [
+    ...(done.length === 0 ? [] : [section(dryRun ? 'Would be removed' : 'Removed', list(done), paint)]),
+    ...(failed.length === 0 ? [] : [section('In use, or not to be removed now', list(failed), paint)]),
+    ...keptPart(cleanup.kept, paint, ctx.now().getTime()),
+    `${done.length === 0 ? 'There is nothing to clean up' : `${count(done.length, 'thing')}, ${formatSize(freed)} ${dryRun ? 'would be freed' : 'freed'}`}${cleanup.running === 0 ? '' : `; ${count(cleanup.running, 'sandbox is', 'sandboxes are')} running`}.\n`,
+  ];
+  return parts.join('\n');
+}
+
+function keptPart(kept: readonly TaskRow[], paint: Paint, nowMs: number): string[] {
+  if (kept.length === 0) return [];
+  const next = (row: TaskRow): string => `ags ${row.state === 'damaged' ? 'rm' : 'review'} ${row.name}`;
+  const rows = kept.map((row) => [next(row), row.state === 'interrupted' || row.state === 'damaged' ? row.state : 'to review', row.startedAtMs === 0 ? '' : `${age(nowMs - row.startedAtMs)} ago`]);
+  return [section('Kept, because of changes that nobody has decided about', table(rows, { indent: 2 }), paint)];
+}
+
+function cleanupDocument(cleanup: Cleanup, done: readonly CleanupItem[], failed: readonly CleanupItem[], dryRun: boolean): unknown {
+  const plain = ({ kind, name, why, bytes, losesWork }: CleanupItem): unknown => ({ kind, name, why, bytes, losesWork });
+  return {
+    dryRun,
+    removed: done.map(plain),
+    failed: failed.map(plain),
+    kept: cleanup.kept.map(({ name, state, project }) => ({ name, state, project })),
+    running: cleanup.running,
+    freedBytes: done.reduce((sum, item) => sum + item.bytes, 0),
+  };
+}

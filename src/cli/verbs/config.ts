@@ -57,7 +57,7 @@ interface Row {
 }
 
 function rowsOf(config: EffectiveConfig): Row[] {
-  const one = (name: string, value: string | number | boolean): Row => ({ name, value: String(value), origin: config.origins[name] ?? '' });
+  const one = (name: string, value: string | number | boolean): Row => ({ name, value: String(value), origin: config.origins[name] ?? 'built-in' });
   const many = (name: string, list: readonly string[]): Row[] => list.map((value, i) => one(`${name}[${i}]`, value));
   return [
     one('user', config.user),

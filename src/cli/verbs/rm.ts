@@ -1,1 +1,68 @@
-import type { Verb } from '../verb.ts'; const verb: Verb = { summary: '', usage: '', examples: [], options: {}, async run() { return 1; } }; export default verb;
+// cli/verbs/rm.ts: `ags rm <task>...`: throw tasks away.
+// Invariant: everything is looked at, and asked about, before the first task is removed.
+import { AgsError, EXIT } from '../../protocol/errors.ts';
+import { formatSize } from '../../lib/units.ts';
+import type { TaskEntry } from '../../tasks/entries.ts';
+import { findEntry } from '../../tasks/find-task.ts';
+import { describeTask, type TaskRow } from '../../tasks/list.ts';
+import { isRunning, removeEntry } from '../../tasks/remove.ts';
+import { count } from '../format.ts';
+import type { Context, Verb } from '../verb.ts';
+
+const verb: Verb = {
+  summary: 'throw a task and its changes away',
+  usage: 'rm <task>... [--force] [--yes] [--json]',
+  about: 'Removes everything the sandbox wrote. Your project is not touched: what you took in a review stays. A task may be named by the beginning of its name, or as @ for the latest one.',
+  examples: ['ags rm npm-test-4kd2', 'ags rm @ --yes', 'ags rm --force build-w8xz'],
+  options: {
+    force: { type: 'boolean', short: 'f', about: 'also end a task that is running' },
+    yes: { type: 'boolean', short: 'y', about: 'do not ask, also when there are changes that were not reviewed' },
+    json: { type: 'boolean', about: 'print one JSON document; asks nothing, so changes need --yes' },
+  },
+  async run({ values, positionals }, ctx) {
+    if (positionals.length === 0) throw new AgsError('usage.invalid', 'Which task?', { hint: 'List them: ags list' });
+    const named = await Promise.all(positionals.map((name) => findEntry(ctx.world, name)));
+    const entries = named.filter((entry, i) => named.findIndex(({ id }) => id === entry.id) === i);
+    const force = values['force'] === true;
+    if (!force) refuseRunning(entries);
+    const json = values['json'] === true;
+    const wanted = values['yes'] === true ? entries : await askEach(entries, json, ctx);
+    const removed: { name: string; freedBytes: number }[] = [];
+    for (const entry of wanted) {
+      const { freedBytes } = await removeEntry(ctx.world, entry, { force });
+      removed.push({ name: entry.id, freedBytes });
+      if (!json) ctx.stdout.write(`Removed ${entry.id}, ${formatSize(freedBytes)} freed.\n`);
+    }
+    if (json) ctx.stdout.write(`${JSON.stringify({ removed }, null, 2)}\n`);
+    return wanted.length === entries.length ? EXIT.done : EXIT.failed;
+  },
+};
+export default verb;
+
+function refuseRunning(entries: readonly TaskEntry[]): void {
+  const running = entries.filter(isRunning);
+  if (running.length === 0) return;
+  const names = running.map(({ id }) => id).join(' ');
+  throw new AgsError('task.busy', running.length === 1 ? `${names} is running.` : `These are running: ${names}`, { hint: `To end ${running.length === 1 ? 'it' : 'them'} and throw the changes away: ags rm --force ${names}` });
+}
+
+async function askEach(entries: readonly TaskEntry[], json: boolean, ctx: Context): Promise<TaskEntry[]> {
+  const rows = await Promise.all(entries.map(async (entry) => ({ entry, row: await describeTask(entry) })));
+  const losing = rows.filter(({ row }) => row.changed);
+  if (losing.length > 0 && (json || !ctx.stdin.isTTY)) {
+    const names = losing.map(({ entry }) => entry.id).join(' ');
+    throw new AgsError('usage.no-terminal', `There are changes that were not reviewed: ${names}`, { hint: `To throw them away without being asked: ags rm --yes ${names}` });
+  }
+  const wanted: TaskEntry[] = [];
+  for (const { entry, row } of rows) {
+    if (!row.changed || /^y(es)?$/i.test((await ctx.ask(question(row))).trim())) wanted.push(entry);
+    else ctx.stderr.write(`Kept ${entry.id}.\n`);
+  }
+  return wanted;
+}
+
+function question(row: TaskRow): string {
+  if (row.state === 'damaged') return `${row.name} cannot be read; it may have changes that were not reviewed. Throw it away? [y/N] `;
+  const changes = row.changes === null ? 'changes that were not reviewed' : `${count(row.changes.files, 'file')} that nobody has decided about`;
+  return `${row.name} ${row.live ? 'is running and ' : ''}has ${changes}. Throw them away? [y/N] `;
+}

@@ -1,0 +1,130 @@
+// tasks/cleanup.ts: what sandboxes that were killed, and tasks that are settled, have left behind.
+// Invariant: look first, act afterwards, and look again under the lock before anything is removed. Changes that nobody has
+// decided about are kept unless they were asked for by name or with `all`.
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { lockHolder } from '../lib/lock.ts';
+import { removeStale, staleCgroups } from '../sandbox/cgroup.ts';
+import { taskPaths, type TaskPaths } from '../store/layout.ts';
+import { entryIds, readEntries, readEntry, readPartial, runnerLives, type TaskEntry } from './entries.ts';
+import { applyItems, leftoverItems, lockItems, type CleanupItem } from './leftovers.ts';
+import { describeTask, sizeOf, type TaskRow } from './list.ts';
+import { CGROUPS, isRunning, isYoung, removeEntry } from './remove.ts';
+import { endStrays, findStrays, type Stray } from './strays.ts';
+import type { World } from './world.ts';
+
+export interface Cleanup {
+  readonly items: readonly CleanupItem[];
+  /** Ended tasks that stay, because they have changes. */
+  readonly kept: readonly TaskRow[];
+  readonly running: number;
+}
+
+export interface CleanupOptions {
+  /** Also changes that nobody has decided about. */
+  readonly all: boolean;
+  /** Tasks that ended later than this are left alone. */
+  readonly olderThanMs: number;
+}
+
+export async function planCleanup(world: World, options: CleanupOptions): Promise<Cleanup> {
+  const entries = await readEntries(world.stateDir);
+  const tasks = await Promise.all(entries.map((entry) => judge(world, entry, options)));
+  const removed = tasks.flatMap(({ item }) => (item === null ? [] : [item]));
+  const goes = new Set(removed.map(({ name }) => name));
+  const stay = entries.filter((entry) => !goes.has(entry.id) && !isRunning(entry));
+  return {
+    items: [
+      ...strays(world).map(strayItem),
+      ...staleCgroups(CGROUPS).map(cgroupItem),
+      ...stay.flatMap(({ id, paths }) => [...applyItems(id, paths), ...lockItems(world, id, paths)]),
+      ...removed,
+      ...(await leftoverItems(world)),
+    ],
+    kept: tasks.flatMap(({ kept }) => (kept === null ? [] : [kept])),
+    running: entries.filter(isRunning).length,
+  };
+}
+
+/** The cheap part, for other commands to begin with: processes that nobody waits for, and tasks that never began. */
+export async function sweep(world: World): Promise<void> {
+  await endStrays(strays(world));
+  for (const id of entryIds(world.stateDir)) {
+    const entry = readPartial(world.stateDir, id);
+    if (entry !== null && !isYoung(world, entry.changedAtMs) && !holdsWork(entry.paths)) await removeUnlessBusy(world, entry);
+  }
+}
+
+async function judge(world: World, entry: TaskEntry, options: CleanupOptions): Promise<{ item: CleanupItem | null; kept: TaskRow | null }> {
+  const nothing = { item: null, kept: null };
+  if (entry.kind === 'partial') {
+    if (isYoung(world, entry.changedAtMs)) return nothing;
+    if (!holdsWork(entry.paths)) return { item: await taskItem(world, entry, 'never began'), kept: null };
+  }
+  // Also one that has ended, but whose ags is just about to ask what to do with it.
+  if (entry.kind === 'whole' && (entry.stored.live || lockHolder(entry.paths.lock) !== null)) return nothing;
+  const row = await describeTask(entry);
+  const tooYoung = world.now().getTime() - (row.endedAtMs ?? row.startedAtMs) < options.olderThanMs;
+  if (!row.changed) return tooYoung ? nothing : { item: await taskItem(world, entry, `${STATES[row.state]}, nothing left to decide`), kept: null };
+  if (!options.all || tooYoung) return { item: null, kept: row };
+  return { item: await taskItem(world, entry, `${STATES[row.state]}, with changes that were not reviewed`, true), kept: null };
+}
+
+const STATES: Readonly<Record<TaskRow['state'], string>> = {
+  preparing: 'interrupted',
+  running: 'interrupted',
+  interrupted: 'interrupted',
+  ready: 'ended',
+  'no-changes': 'ended',
+  failed: 'failed',
+  stopped: 'ended',
+  merged: 'merged',
+  discarded: 'discarded',
+  damaged: 'damaged',
+};
+
+async function taskItem(world: World, entry: TaskEntry, why: string, losesWork = false): Promise<CleanupItem> {
+  return {
+    kind: 'task',
+    name: entry.id,
+    why,
+    bytes: await sizeOf(entry.paths.root),
+    losesWork,
+    async remove() {
+      // Somebody may have started to review it since it was looked at, or may have come back to it.
+      const now = await readEntry(world.stateDir, entry.id);
+      if (!losesWork && now.kind === 'whole' && (await describeTask(now)).changed) return false;
+      return removeUnlessBusy(world, now);
+    },
+  };
+}
+
+async function removeUnlessBusy(world: World, entry: TaskEntry): Promise<boolean> {
+  if (isRunning(entry) || lockHolder(entry.paths.lock) !== null) return false;
+  await removeEntry(world, entry, { force: false });
+  return true;
+}
+
+/** A task without its files is one that never began, unless something was written in it. */
+function holdsWork(paths: TaskPaths): boolean {
+  return [paths.upper, paths.copy, paths.staging].some((dir) => existsSync(dir) && readdirSync(dir).length > 0);
+}
+
+function strays(world: World): Stray[] {
+  return findStrays((task) => runnerLives(taskPaths(world.stateDir, task)));
+}
+
+function strayItem(stray: Stray): CleanupItem {
+  return { kind: 'process', name: String(stray.pid), why: `of ${stray.task}, whose ags was killed`, bytes: 0, losesWork: false, remove: async () => (await endStrays([stray])).length > 0 };
+}
+
+function cgroupItem(directory: string): CleanupItem {
+  return {
+    kind: 'cgroup',
+    name: basename(directory),
+    why: 'of a sandbox whose ags was killed',
+    bytes: 0,
+    losesWork: false,
+    remove: async () => (await removeStale(dirname(directory))).includes(directory) || !existsSync(directory),
+  };
+}

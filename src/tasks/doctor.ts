@@ -1,0 +1,155 @@
+// tasks/doctor.ts: what works on this machine, and what does not, each with the command that puts it right.
+// Invariant: `ready` says what `ags exec` would do, because it comes from the same probe and the same sentences.
+import { statfsSync } from 'node:fs';
+import { AgsError } from '../protocol/errors.ts';
+import type { EffectiveConfig } from '../config/effective.ts';
+import { loadConfig } from '../config/load.ts';
+import { userGit } from '../git/host-git.ts';
+import { visible } from '../lib/sanitize.ts';
+import { formatSize } from '../lib/units.ts';
+import { staleCgroups } from '../sandbox/cgroup.ts';
+import { missing, note, ok, type Check, type Finding } from '../sandbox/checks/check.ts';
+import { KERNEL_CHECKS } from '../sandbox/checks/kernel.ts';
+import { readKernelFacts } from '../sandbox/checks/kernel-facts.ts';
+import { LIMIT_CHECKS } from '../sandbox/checks/limits.ts';
+import type { MachineFacts } from '../sandbox/checks/machine-facts.ts';
+import { isBefore } from '../sandbox/checks/overlay-reason.ts';
+import { sentence, SYSTEM_CHECKS } from '../sandbox/checks/system.ts';
+import { freeBreach } from '../sandbox/governor-rules.ts';
+import { findProgram, inspectHost, installCommand } from '../sandbox/host.ts';
+import { readTask, taskIds } from '../store/tasks.ts';
+import { trySandbox } from './probe.ts';
+import type { World } from './world.ts';
+
+export interface Diagnosis {
+  /** True when `ags exec` works here. */
+  readonly ready: boolean;
+  readonly checks: readonly Answer[];
+}
+
+export type Answer = { readonly id: string; readonly group: string } & Finding;
+
+interface Facts extends MachineFacts {
+  readonly world: World;
+  readonly config: Promise<EffectiveConfig | AgsError>;
+}
+
+/** `programDirs`: where to look for programs instead of the directories of the system. */
+export async function diagnose(world: World, options: { programDirs?: readonly string[] } = {}): Promise<Diagnosis> {
+  const facts = gather(world, options.programDirs);
+  // Alone, because its start time is one of the answers; everything after it runs at once.
+  await facts.trial;
+  const answers = await Promise.all(CHECKS.map(async ({ id, group, run }) => ({ id, group, finding: await run(facts) })));
+  const checks = answers.flatMap(({ id, group, finding }) => (finding === null ? [] : [{ id, group, ...finding }]));
+  return { ready: checks.every(({ status }) => status !== 'missing'), checks };
+}
+
+function gather(world: World, programDirs: readonly string[] | undefined): Facts {
+  const host = settle(inspectHost({
+    platform: world.platform, nodeArch: world.nodeArch, uid: world.uid, cacheDir: world.cacheDir, runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? `/run/user/${world.uid}`,
+    memoryBytes: world.memoryBytes, kernel: world.kernel, ...(programDirs === undefined ? {} : { programDirs }),
+  }));
+  const load = (userConfigFile: string): Promise<EffectiveConfig> =>
+    loadConfig({ home: world.home, userConfigFile, projectDir: NOWHERE, stateDir: world.stateDir, cacheDir: world.cacheDir, flags: {}, memoryTotalBytes: world.memoryBytes });
+  const config = settle(load(world.configFile));
+  return {
+    world,
+    platform: world.platform,
+    nodeArch: world.nodeArch,
+    nodeVersion: process.versions.node,
+    kernel: world.kernel,
+    uid: world.uid,
+    stateDir: world.stateDir,
+    kernelFacts: readKernelFacts(),
+    find: (program) => findProgram(program, programDirs),
+    host,
+    trial: host.then((found) => (found instanceof AgsError ? null : trySandbox(world, found))),
+    config,
+    limits: config.then((found) => (found instanceof AgsError ? load(NOWHERE) : found)).then(({ limits }) => limits),
+  };
+}
+
+// A project's own file is that project's matter: `ags config` speaks about it.
+const NOWHERE = '/nonexistent';
+
+const CHECKS: readonly Check<Facts>[] = [
+  ...SYSTEM_CHECKS,
+  { id: 'git', group: 'System', run: checkGit },
+  { id: 'terminal', group: 'System', run: checkTerminal },
+  ...KERNEL_CHECKS,
+  ...LIMIT_CHECKS,
+  { id: 'disk', group: 'Disk', run: checkDisk },
+  { id: 'leftovers', group: 'Disk', run: checkLeftovers },
+  { id: 'config', group: 'Settings', run: checkConfig },
+  { id: 'bare-repositories', group: 'Settings', run: checkBareRepositories },
+  { id: 'docker', group: 'Container engines', run: ({ find }) => engine('Docker', find('docker')) },
+  { id: 'podman', group: 'Container engines', run: ({ find }) => engine('Podman', find('podman')) },
+];
+
+async function checkGit({ world }: Facts): Promise<Finding> {
+  const { exitCode, stdout } = await userGit(['--version'], { cwd: '/', home: world.home });
+  const version = /(\d+\.\d+[\w.]*)/.exec(stdout.toString('utf8'))?.[1];
+  const fix = `Install: ${installCommand(['git'])}`;
+  if (exitCode !== 0 || version === undefined) return missing('git is not installed, or does not run.', fix);
+  return isBefore(version, 2, 31) ? missing(`git ${version} is too old: 2.31 or newer is needed.`, fix) : ok(`git ${version}`);
+}
+
+async function checkTerminal(): Promise<Finding> {
+  const fix = 'Install the packages of ags again, with the one for this platform: npm install --include=optional';
+  try {
+    const { open } = (await import('@lydell/node-pty')).default as unknown as { open(options: object): { master: { destroy(): void }; slave: { destroy(): void } } };
+    const pty = open({ cols: 80, rows: 24 });
+    pty.slave.destroy();
+    pty.master.destroy();
+    return ok('Terminals for sandboxes can be opened');
+  } catch (error) {
+    return missing(`No terminal can be opened for a sandbox: ${visible(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))}.`, fix);
+  }
+}
+
+async function checkDisk({ stateDir, trial }: Facts): Promise<Finding | null> {
+  const tried = await trial;
+  const fs = tried === null || tried.problem?.cause === 'state' ? null : statfsSync(stateDir);
+  if (fs === null) return null;
+  const free = { bytes: fs.bavail * fs.bsize, files: fs.ffree };
+  const has = `${formatSize(free.bytes)} are free${fs.files === 0 ? '' : `, and room for ${fs.ffree} files,`} where ags keeps its state (${visible(stateDir)})`;
+  const floor = (share: number): number => Math.min(2 * 1024 ** 3, (fs.blocks * fs.bsize) / 20) * share;
+  const look = (share: number): boolean => freeBreach({ ...free, leastBytes: free.bytes, leastFiles: fs.files === 0 ? Number.POSITIVE_INFINITY : free.files, totalFiles: fs.files }, floor(share)) !== null;
+  if (look(1)) return missing(`Only ${has}: a sandbox would be ended at once.`, 'Free some space: ags cleanup');
+  return look(2) ? note(`Only ${has}.`, 'Free some space: ags cleanup') : ok(has);
+}
+
+async function checkLeftovers({ stateDir }: Facts): Promise<Finding> {
+  const tasks = await Promise.allSettled(taskIds(stateDir).map((id) => readTask(stateDir, id)));
+  const dead = tasks.filter((task) => task.status === 'rejected' || task.value === null || (!task.value.live && ['preparing', 'running'].includes(task.value.run.state))).length;
+  const groups = staleCgroups('/sys/fs/cgroup').length;
+  if (dead + groups === 0) return ok('Nothing is left of killed sandboxes');
+  const parts = [...(dead === 0 ? [] : [`${dead} killed or damaged ${dead === 1 ? 'task' : 'tasks'}`]), ...(groups === 0 ? [] : [`${groups} control ${groups === 1 ? 'group' : 'groups'}`])];
+  return note(`Left behind: ${parts.join(', ')}.`, 'Run: ags cleanup');
+}
+
+async function checkConfig({ config, world }: Facts): Promise<Finding> {
+  const found = await config;
+  if (found instanceof AgsError) return sentence(found);
+  return ok(found.files.length === 0 ? 'The built-in configuration is in force' : `Your configuration is valid (${visible(world.configFile)})`);
+}
+
+async function checkBareRepositories({ world }: Facts): Promise<Finding | null> {
+  const version = await userGit(['--version'], { cwd: '/', home: world.home });
+  if (isBefore(/(\d+\.\d+)/.exec(version.stdout.toString('utf8'))?.[1] ?? '0', 2, 38)) return null;
+  const { stdout } = await userGit(['config', '--get', 'safe.bareRepository'], { cwd: '/', home: world.home, configHome: world.env['XDG_CONFIG_HOME'] });
+  if (stdout.toString('utf8').trim() === 'explicit') return ok('git ignores repositories that are hidden in a project (safe.bareRepository)');
+  return note('git would run the settings of a repository that somebody hid inside a project.', 'Run: git config --global safe.bareRepository explicit');
+}
+
+function engine(name: string, path: string | null): Finding {
+  return ok(path === null ? `${name} is not there; not needed yet` : `${name} is there (${path}); not needed yet`);
+}
+
+/** An error that a user can put right becomes a value. */
+function settle<T>(promise: Promise<T>): Promise<T | AgsError> {
+  return promise.catch((error: unknown) => {
+    if (error instanceof AgsError) return error;
+    throw error;
+  });
+}

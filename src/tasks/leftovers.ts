@@ -1,0 +1,90 @@
+// tasks/leftovers.ts: files that a process which was killed has left behind, beside whole tasks.
+import { existsSync, lstatSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { removeTree } from '../lib/files.ts';
+import { lockHolder } from '../lib/lock.ts';
+import { tasksDir, type TaskPaths } from '../store/layout.ts';
+import { sizeOf } from './list.ts';
+import { cutOffApplies, isYoung, lockTask, recoverApplies, REMOVING } from './remove.ts';
+import type { World } from './world.ts';
+
+export interface CleanupItem {
+  readonly kind: 'process' | 'cgroup' | 'task' | 'apply' | 'lock' | 'directory' | 'file';
+  readonly name: string;
+  readonly why: string;
+  readonly bytes: number;
+  /** Changes that nobody has decided about go with it. */
+  readonly losesWork: boolean;
+  /** False: it is in use after all, or could not be removed. */
+  remove(): Promise<boolean>;
+}
+
+/** Applies that were cut off: their temporary files, and what they had begun, are settled by the journal. */
+export function applyItems(id: string, paths: TaskPaths): CleanupItem[] {
+  if (lockHolder(paths.lock) !== null || cutOffApplies(paths).length === 0) return [];
+  const remove = (): Promise<boolean> => underLock(paths, () => recoverApplies(paths));
+  return [{ kind: 'apply', name: id, why: 'temporary files of a review that was cut off', bytes: 0, losesWork: false, remove }];
+}
+
+/** The lock of a dead process, and what one that was killed while it took a lock has left. */
+export function lockItems(world: World, id: string, paths: TaskPaths): CleanupItem[] {
+  const item = (name: string, remove: () => Promise<boolean>): CleanupItem => ({ kind: 'lock', name: `${id}/${name}`, why: 'its holder is dead', bytes: 0, losesWork: false, remove });
+  return list(paths.root).flatMap((name) => {
+    const path = join(paths.root, name);
+    // Taking it over and giving it back leaves no gap for another process.
+    if (name === 'lock' && lockHolder(path) === null) return [item(name, () => underLock(paths, async () => undefined))];
+    return /^lock\.\d+$/.test(name) && isOld(world, path) ? [item(name, async () => remove(path))] : [];
+  });
+}
+
+const CACHE_MS = 30 * 86_400_000;
+
+/** Below the state and cache directories. */
+export async function leftoverItems(world: World): Promise<CleanupItem[]> {
+  const { stateDir, cacheDir } = world;
+  const places: readonly Place[] = [
+    { kind: 'directory', dir: tasksDir(stateDir), names: new RegExp(`^\\${REMOVING}`), ageMs: 0, why: 'a task whose removal was cut off' },
+    { kind: 'directory', dir: stateDir, names: /^probe-/, why: 'a trial sandbox that was cut off' },
+    { kind: 'file', dir: stateDir, names: /\.tmp$/, why: 'a write that was cut off' },
+    { kind: 'directory', dir: cacheDir, names: /^(plan|probe)-/, why: 'a command that was cut off' },
+    { kind: 'file', dir: cacheDir, names: /\.tmp$|\.json\.\d+$/, why: 'a write that was cut off' },
+    { kind: 'file', dir: cacheDir, names: /\.json$/, ageMs: CACHE_MS, why: 'a cache, not changed for 30 days' },
+  ];
+  const found = places.flatMap(({ kind, dir, names, ageMs, why }) => list(dir).filter((name) => names.test(name)).map((name) => ({ kind, why, ageMs, path: join(dir, name) })));
+  return Promise.all(found.filter(({ path, ageMs }) => isOld(world, path, ageMs)).map(async ({ kind, why, path }) => ({ kind, name: path, why, bytes: await bytesOf(path), losesWork: false, remove: async () => remove(path) })));
+}
+
+interface Place {
+  readonly kind: 'directory' | 'file';
+  readonly dir: string;
+  readonly names: RegExp;
+  readonly ageMs?: number;
+  readonly why: string;
+}
+
+async function underLock(paths: TaskPaths, work: () => Promise<void>): Promise<boolean> {
+  const lock = lockTask(paths);
+  if (typeof lock === 'string') return lock === 'gone';
+  using _lock = lock;
+  await work();
+  return true;
+}
+
+function remove(path: string): boolean {
+  removeTree(path);
+  return !existsSync(path);
+}
+
+async function bytesOf(path: string): Promise<number> {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? 0 : stat.isDirectory() ? sizeOf(path) : stat.blocks * 512;
+}
+
+function list(dir: string): string[] {
+  return existsSync(dir) ? readdirSync(dir) : [];
+}
+
+function isOld(world: World, path: string, ageMs?: number): boolean {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  return stat !== undefined && !isYoung(world, stat.mtimeMs, ageMs);
+}

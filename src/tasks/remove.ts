@@ -1,0 +1,88 @@
+// tasks/remove.ts: throw a task away, with its processes and everything it wrote.
+// Invariant: done under the task's lock, after its last process is gone; and what was begun is finished by `ags cleanup`,
+// because the task is moved out of sight in one step before the slow part starts.
+import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AgsError } from '../protocol/errors.ts';
+import { removeTree } from '../lib/files.ts';
+import { isAlive, type ProcessIdentity } from '../lib/liveness.ts';
+import { tryLock } from '../lib/lock.ts';
+import { removeStale } from '../sandbox/cgroup.ts';
+import type { TaskPaths } from '../store/layout.ts';
+import type { TaskEntry } from './entries.ts';
+import { sizeOf } from './list.ts';
+import { endStrays, findStrays } from './strays.ts';
+import type { World } from './world.ts';
+
+/** Directories of tasks on their way out begin with this; no task's name does. */
+export const REMOVING = '.removing-';
+export const CGROUPS = '/sys/fs/cgroup';
+
+export async function removeEntry(world: World, entry: TaskEntry, options: { force: boolean }): Promise<{ freedBytes: number }> {
+  if (entry.kind === 'partial' && isYoung(world, entry.changedAtMs)) {
+    throw new AgsError('task.busy', `${entry.id} is just being made.`, { hint: 'Try again in a minute.' });
+  }
+  if (isRunning(entry)) {
+    if (!options.force) throw new AgsError('task.busy', `${entry.id} is running (process ${entry.stored.run.runner.pid}).`, { hint: `To end it and throw its changes away: ags rm --force ${entry.id}` });
+    await endRunner(entry.stored.run.runner);
+  }
+  await endStrays(findStrays((task) => task !== entry.id));
+  if (options.force) await removeStale(CGROUPS);
+  const lock = lockTask(entry.paths);
+  if (lock === 'gone') return { freedBytes: 0 };
+  if (lock === 'busy') throw new AgsError('task.busy', `Another ags command is working on ${entry.id}.`, { hint: 'Try again when it is done.' });
+  using _lock = lock;
+  await recoverApplies(entry.paths);
+  const freedBytes = await sizeOf(entry.paths.root);
+  const out = join(dirname(entry.paths.root), `${REMOVING}${entry.id}`);
+  removeTree(out);
+  renameSync(entry.paths.root, out);
+  removeTree(out);
+  return { freedBytes };
+}
+
+/** What is younger than a minute may still be in the making. */
+export function isYoung(world: World, atMs: number, ageMs = 60_000): boolean {
+  return world.now().getTime() - atMs < ageMs;
+}
+
+export function isRunning(entry: TaskEntry): entry is Extract<TaskEntry, { kind: 'whole' }> {
+  return entry.kind === 'whole' && entry.stored.live && (entry.stored.run.state === 'preparing' || entry.stored.run.state === 'running');
+}
+
+export function lockTask(paths: TaskPaths): Disposable | 'busy' | 'gone' {
+  try {
+    return tryLock(paths.lock) ?? 'busy';
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'gone';
+    throw error;
+  }
+}
+
+/** Journals of applies that were cut off; their temporary files are still in the user's project. */
+export function cutOffApplies(paths: TaskPaths): string[] {
+  if (!existsSync(paths.journal)) return [];
+  return readdirSync(paths.journal).map((name) => join(paths.journal, name)).filter((journal) => {
+    const file = join(journal, 'journal.json');
+    return existsSync(file) && /^\{"version":\d+,"state":"applying"/.test(readFileSync(file, 'utf8'));
+  });
+}
+
+export async function recoverApplies(paths: TaskPaths): Promise<void> {
+  const journals = cutOffApplies(paths);
+  if (journals.length === 0) return;
+  const { recover } = await import('../review/journal.ts');
+  for (const journal of journals) await recover(journal);
+}
+
+// The sandbox dies with its runner: bwrap has asked the kernel for that.
+async function endRunner(runner: ProcessIdentity): Promise<void> {
+  try {
+    process.kill(runner.pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+  for (let waitMs = 1; waitMs < 4000 && isAlive(runner); waitMs *= 2) await sleep(waitMs);
+  if (isAlive(runner)) throw new AgsError('task.busy', `Process ${runner.pid} does not end; it probably waits for a device or a network file system.`, { hint: 'Try again later.' });
+}

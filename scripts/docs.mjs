@@ -49,7 +49,13 @@ function sectionPart(section, keys) {
 function keyTable(rows) {
   return table(
     ['key', 'value', 'built-in', "in a project's file", 'meaning'],
-    rows.map((key) => [`\`${key.path}\``, key.type, key.builtIn ?? '', TRUST[key.trust], `${key.description}${exampleOf(key)}`]),
+    rows.map((key) => [
+      `\`${key.path}\``,
+      key.type,
+      key.builtIn ?? '',
+      TRUST[key.trust],
+      `${key.description}${exampleOf(key)}`,
+    ]),
   );
 }
 
@@ -67,7 +73,10 @@ function errorsPage({ ERRORS, EXIT }) {
     'What you can put right is reported as one line on standard error, with a hint; with `--json` as `{"error":{"code","message","hint"}}`.',
     '## Exit statuses',
     'A sandboxed command keeps its own exit status. These are those of `ags` itself.',
-    table(['status', 'meaning'], Object.entries(EXIT).map(([name, status]) => [status, EXIT_WORDS[name] ?? name])),
+    table(
+      ['status', 'meaning'],
+      Object.entries(EXIT).map(([name, status]) => [status, EXIT_WORDS[name] ?? name]),
+    ),
     '## Error codes',
     table(['code', 'exit status', 'HTTP status', 'meaning'], codes),
   ].join('\n\n')}\n`;
@@ -85,8 +94,11 @@ const EXIT_WORDS = {
 };
 
 function table(head, rows) {
-  const cell = (value) => String(value).replaceAll('|', '\\|');
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n');
+}
+
+function cell(value) {
+  return String(value).replaceAll('|', '\\|');
 }
 
 const MADE = (source) => `<!-- Made from ${source.replaceAll('`', '')} by "npm run docs". Do not edit. -->`;
@@ -113,9 +125,13 @@ In YAML, put a pattern that begins with \`*\` in quotes. To reveal a directory r
 **What no configuration can show**: your home as a whole, \`/proc\`, \`/sys\`, \`/dev\`, \`/run\`, and the files that ags itself relies on.`;
 
 async function main() {
-  const [keys, defaults, errors] = await Promise.all(['config/keys.js', 'config/defaults.js', 'protocol/errors.js'].map((path) => import(join(root, 'dist', path))));
+  const [keys, defaults, errors] = await Promise.all(
+    ['config/keys.js', 'config/defaults.js', 'protocol/errors.js'].map((path) => import(join(root, 'dist', path))),
+  );
   const check = process.argv.includes('--check');
-  const stale = Object.entries(renderDocs({ keys, defaults, errors })).filter(([path, content]) => read(path) !== content);
+  const stale = Object.entries(renderDocs({ keys, defaults, errors })).filter(
+    ([path, content]) => read(path) !== content,
+  );
   for (const [path, content] of stale) {
     if (check) console.error(`${path} is not fresh. Write it again: npm run docs`);
     else {

@@ -18,25 +18,49 @@ beforeEach(() => {
 });
 afterEach(() => at[Symbol.dispose]());
 
+async function run(
+  verb: Verb,
+  values: Record<string, boolean> = {},
+  positionals: string[] = [],
+  answer?: string,
+): Promise<{ exit: number; out: string; err: string }> {
+  const [out, err] = [capture(), capture()];
+  const { projectDir, home, stateDir, cacheDir, userConfigFile } = at.input;
+  const ctx = {
+    cwd: projectDir,
+    home,
+    env: {},
+    stateDir,
+    cacheDir,
+    configFile: userConfigFile,
+    stdin: { isTTY: answer !== undefined },
+    stdout: out.stream,
+    stderr: err.stream,
+    colour: false,
+    now: () => new Date(0),
+    ask(question: string) {
+      err.stream.write(`${question}${answer}\n`);
+      return Promise.resolve(answer ?? '');
+    },
+  } as unknown as Context;
+  const exit = await verb.run({ values, positionals }, ctx);
+  return { exit, out: out.text(), err: err.text() };
+}
+
+function capture(): { stream: Writable; text(): string } {
+  const pieces: string[] = [];
+  const write = (chunk: Buffer, _: unknown, done: () => void): void => {
+    pieces.push(chunk.toString());
+    done();
+  };
+  return { stream: new Writable({ write }), text: () => pieces.join('') };
+}
+
+function uncomment(text: string): string {
+  return text.replace(/^#(?=\S|  )/gm, '');
+}
+
 describe('commands', () => {
-  async function run(verb: Verb, values: Record<string, boolean> = {}, positionals: string[] = [], answer?: string): Promise<{ exit: number; out: string; err: string }> {
-    const [out, err] = [capture(), capture()];
-    const ctx = {
-      ...{ cwd: at.input.projectDir, home: at.input.home, env: {}, stateDir: at.input.stateDir, cacheDir: at.input.cacheDir, configFile: at.input.userConfigFile },
-      ...{ stdin: { isTTY: answer !== undefined }, stdout: out.stream, stderr: err.stream, colour: false, now: () => new Date(0) },
-      ask: (question: string) => (err.stream.write(`${question}${answer}\n`), Promise.resolve(answer ?? '')),
-    } as unknown as Context;
-    const exit = await verb.run({ values, positionals }, ctx);
-    return { exit, out: out.text(), err: err.text() };
-  }
-
-  function capture(): { stream: Writable; text(): string } {
-    const pieces: string[] = [];
-    return { stream: new Writable({ write: (chunk: Buffer, _, done) => (pieces.push(chunk.toString()), done()) }), text: () => pieces.join('') };
-  }
-
-  const uncomment = (text: string): string => text.replace(/^#(?=\S|  )/gm, '');
-
   test('ags init writes a file that changes nothing, and does not overwrite one', async () => {
     const path = join(at.input.projectDir, 'ags.yaml');
     const before = await at.load();
@@ -60,13 +84,23 @@ describe('commands', () => {
 
   test('every key of the template is valid once it is uncommented, and none is missing', async () => {
     const text = uncomment(configTemplate());
-    const keys = listKeys().filter(({ path }) => !path.includes('[]')).map(({ path }) => path);
+    const keys = listKeys()
+      .filter(({ path }) => !path.includes('[]'))
+      .map(({ path }) => path);
     const document = parseDocument(text);
     expect(document.errors).toEqual([]);
     expect(keys.filter((key) => !document.hasIn(key.split('.')))).toEqual([]);
     at.user(text);
-    expect(await at.load()).toMatchObject({ user: 1001, limits: { memoryBytes: 6 * GiB }, reveal: ['.env.test', 'certs/dev.pem'] });
-    expect(configTemplate().split('\n').filter((line) => line.length > 112 || (line !== '' && !line.startsWith('#')))).toEqual([]);
+    expect(await at.load()).toMatchObject({
+      user: 1001,
+      limits: { memoryBytes: 6 * GiB },
+      reveal: ['.env.test', 'certs/dev.pem'],
+    });
+    expect(
+      configTemplate()
+        .split('\n')
+        .filter((line) => line.length > 112 || (line !== '' && !line.startsWith('#'))),
+    ).toEqual([]);
   });
 
   test('ags config shows values with their origins, in columns', async () => {
@@ -94,17 +128,27 @@ describe('commands', () => {
     at.project('hide: [x.txt]\n');
     const { memoryBytes: _, ...limits } = (await at.load()).limits;
     expect(JSON.parse((await run(configVerb, { json: true })).out)).toMatchObject({ ...(await at.load()), limits });
-    expect(JSON.parse((await run(configVerb, { json: true }, ['user'])).out)).toEqual([{ key: 'user', value: '1001', origin: 'built-in' }]);
+    expect(JSON.parse((await run(configVerb, { json: true }, ['user'])).out)).toEqual([
+      { key: 'user', value: '1001', origin: 'built-in' },
+    ]);
   });
 
   test('ags config says what it does not know', async () => {
-    await expect(run(configVerb, {}, ['limit'])).rejects.toMatchObject({ code: 'usage.invalid', hint: 'Did you mean: ags config limits' });
-    await expect(run(configVerb, {}, ['reveal'])).rejects.toMatchObject({ code: 'usage.invalid', message: 'reveal is not set.' });
+    await expect(run(configVerb, {}, ['limit'])).rejects.toMatchObject({
+      code: 'usage.invalid',
+      hint: 'Did you mean: ags config limits',
+    });
+    await expect(run(configVerb, {}, ['reveal'])).rejects.toMatchObject({
+      code: 'usage.invalid',
+      message: 'reveal is not set.',
+    });
   });
 
   test('ags config path names the files', async () => {
     at.project('');
-    expect((await run(configVerb, {}, ['path'])).out).toBe(`user     ${at.input.userConfigFile}  (not there)\nproject  ${join(at.input.projectDir, 'ags.yaml')}\n`);
+    expect((await run(configVerb, {}, ['path'])).out).toBe(
+      `user     ${at.input.userConfigFile}  (not there)\nproject  ${join(at.input.projectDir, 'ags.yaml')}\n`,
+    );
   });
 
   test('ags trust shows what is asked for, and approves on yes only', async () => {
@@ -112,16 +156,25 @@ describe('commands', () => {
     const shown = `${join(at.input.projectDir, 'ags.yaml')} asks for:\n  ags.yaml:1: reveal: see hidden files of the project: .env\nApprove this for this project? [y/N] `;
     expect(await run(trustVerb, {}, [], '')).toEqual({ exit: 1, out: '', err: `${shown}\nNot approved.\n` });
     expect(await at.asks()).toHaveLength(1);
-    expect(await run(trustVerb, {}, [], 'y')).toEqual({ exit: 0, out: '', err: `${shown}y\nApproved. If the file changes, you are asked again.\n` });
+    expect(await run(trustVerb, {}, [], 'y')).toEqual({
+      exit: 0,
+      out: '',
+      err: `${shown}y\nApproved. If the file changes, you are asked again.\n`,
+    });
     expect(await at.asks()).toEqual([]);
-    expect((await run(trustVerb, {}, [], 'n')).err).toBe('Already approved:\n  ags.yaml:1: reveal: see hidden files of the project: .env\n');
+    expect((await run(trustVerb, {}, [], 'n')).err).toBe(
+      'Already approved:\n  ags.yaml:1: reveal: see hidden files of the project: .env\n',
+    );
     expect((await run(trustVerb, { revoke: true })).err).toBe('The approval is taken back.\n');
     expect(await at.asks()).toHaveLength(1);
   });
 
   test('ags trust without a terminal needs --yes', async () => {
     at.project('reveal: [.env]\n');
-    await expect(run(trustVerb)).rejects.toMatchObject({ code: 'usage.no-terminal', hint: 'To approve without being asked: ags trust --yes' });
+    await expect(run(trustVerb)).rejects.toMatchObject({
+      code: 'usage.no-terminal',
+      hint: 'To approve without being asked: ags trust --yes',
+    });
     expect(JSON.parse((await run(trustVerb, { json: true })).out)).toMatchObject({ approved: false });
     expect(await at.asks()).toHaveLength(1);
     expect((await run(trustVerb, { yes: true })).exit).toBe(0);
@@ -131,7 +184,9 @@ describe('commands', () => {
   test('ags trust has nothing to approve where nothing is asked for', async () => {
     expect((await run(trustVerb)).err).toBe('This project has no ags.yaml: there is nothing to approve.\n');
     at.project('hide: [x]\n');
-    expect((await run(trustVerb)).err).toBe('The ags.yaml of this project asks for nothing: there is nothing to approve.\n');
+    expect((await run(trustVerb)).err).toBe(
+      'The ags.yaml of this project asks for nothing: there is nothing to approve.\n',
+    );
     expect(fs.existsSync(join(at.input.stateDir, 'trust.json'))).toBe(false);
   });
 });

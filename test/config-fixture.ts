@@ -39,7 +39,10 @@ export function createFixture(change: Partial<Omit<ConfigInput, 'home'>> = {}): 
   fs.mkdirSync(input.projectDir, { recursive: true });
   const load = (flags: ConfigFlags = {}): Promise<EffectiveConfig> => loadConfig({ ...input, flags });
   const failure = async (flags: ConfigFlags = {}): Promise<AgsError | undefined> => {
-    const error: unknown = await load(flags).then(() => undefined, (e: unknown) => e);
+    const error: unknown = await load(flags).then(
+      () => undefined,
+      (e: unknown) => e,
+    );
     if (error === undefined || error instanceof AgsError) return error;
     throw error;
   };
@@ -62,7 +65,8 @@ export function createFixture(change: Partial<Omit<ConfigInput, 'home'>> = {}): 
       if (error && error.code !== 'config.untrusted') throw error;
       return (error?.details['asks'] as readonly string[] | undefined) ?? [];
     },
-    trust: (asks) => approve({ ...input, bytes: fs.readFileSync(join(input.projectDir, 'ags.yaml')), asks, now: new Date(0) }),
+    trust: (asks) =>
+      approve({ ...input, bytes: fs.readFileSync(join(input.projectDir, 'ags.yaml')), asks, now: new Date(0) }),
     [Symbol.dispose]: () => fs.rmSync(dir, { recursive: true, force: true }),
   };
 }

@@ -17,7 +17,8 @@ beforeEach(() => {
 afterEach(() => at[Symbol.dispose]());
 
 describe('trust', () => {
-  const WIDENING = 'mounts:\n  - path: /opt/models\nreveal: [.env.test]\nlimits:\n  memory: 100%\n  disk: 1g\n  cpu: 5m\n';
+  const WIDENING =
+    'mounts:\n  - path: /opt/models\nreveal: [.env.test]\nlimits:\n  memory: 100%\n  disk: 1g\n  cpu: 5m\n';
   const ASKS = [
     'ags.yaml:2: mounts: see /opt/models of this machine',
     'ags.yaml:3: reveal: see hidden files of the project: .env.test',
@@ -51,7 +52,10 @@ describe('trust', () => {
     at.trust(ASKS);
     const other = join(at.input.home, 'other');
     fs.cpSync(at.input.projectDir, other, { recursive: true });
-    await expect(loadConfig({ ...at.input, projectDir: other })).rejects.toMatchObject({ code: 'config.untrusted', details: { asks: ASKS } });
+    await expect(loadConfig({ ...at.input, projectDir: other })).rejects.toMatchObject({
+      code: 'config.untrusted',
+      details: { asks: ASKS },
+    });
   });
 
   test('an approval does not cover rights that the user has since restricted', async () => {
@@ -59,7 +63,10 @@ describe('trust', () => {
     at.trust(['ags.yaml:3: reveal: see hidden files of the project: .env.test']);
     expect(await at.asks()).toEqual([]);
     at.user('limits:\n  disk: 2g\n');
-    expect(await at.asks()).toEqual(['ags.yaml:2: limits.disk: use 10g, above your 2g', 'ags.yaml:3: reveal: see hidden files of the project: .env.test']);
+    expect(await at.asks()).toEqual([
+      'ags.yaml:2: limits.disk: use 10g, above your 2g',
+      'ags.yaml:3: reveal: see hidden files of the project: .env.test',
+    ]);
   });
 
   test('what the user already grants to all projects needs no approval', async () => {
@@ -73,7 +80,9 @@ describe('trust', () => {
     at.trust(ASKS);
     await at.load();
     revoke(at.input);
-    expect((await at.problem({ mounts: ['/opt/models'], reveal: ['.env.test'], limits: { memory: '100%' } })).code).toBe('config.untrusted');
+    expect(
+      (await at.problem({ mounts: ['/opt/models'], reveal: ['.env.test'], limits: { memory: '100%' } })).code,
+    ).toBe('config.untrusted');
   });
 
   test('every key that widens asks, and every other takes effect without approval', async () => {
@@ -112,7 +121,14 @@ describe('trust', () => {
   });
 
   test('lower limits than the user has are no ask', async () => {
-    at.project(`limits:\n${Object.keys(LIMITS).map((name) => `  ${name}: ${name === 'processes' || name === 'openFiles' ? 100 : name === 'cpu' || name === 'time' ? '1m' : '100m'}`).join('\n')}\n`);
+    at.project(
+      `limits:\n${Object.keys(LIMITS)
+        .map(
+          (name) =>
+            `  ${name}: ${name === 'processes' || name === 'openFiles' ? 100 : name === 'cpu' || name === 'time' ? '1m' : '100m'}`,
+        )
+        .join('\n')}\n`,
+    );
     expect((await at.load()).limits).toEqual({
       processes: 100,
       memoryBytes: 100 * 2 ** 20,
@@ -147,13 +163,18 @@ describe('trust', () => {
   });
 });
 
-describe('cache', () => {
-  const entries = (): string[] => fs.readdirSync(at.input.cacheDir).map((name) => join(at.input.cacheDir, name));
+const entries = (): string[] => fs.readdirSync(at.input.cacheDir).map((name) => join(at.input.cacheDir, name));
 
+describe('cache', () => {
   test('the same files are parsed once, for their owner only, and leave no drafts', async () => {
     at.project('workspace: copy\n');
     const first = await at.load();
-    expect(entries().map((path) => [/^config-[0-9a-f]{64}\.json$/.test(path.slice(at.input.cacheDir.length + 1)), fs.statSync(path).mode & 0o777])).toEqual([[true, 0o600]]);
+    expect(
+      entries().map((path) => [
+        /^config-[0-9a-f]{64}\.json$/.test(path.slice(at.input.cacheDir.length + 1)),
+        fs.statSync(path).mode & 0o777,
+      ]),
+    ).toEqual([[true, 0o600]]);
     expect(await at.load()).toEqual(first);
     expect(entries().length).toBe(1);
   });
@@ -162,7 +183,10 @@ describe('cache', () => {
     at.project('workspace: copy\n');
     await at.load();
     const [path = ''] = entries();
-    const entry = JSON.parse(fs.readFileSync(path, 'utf8')) as { sha256: string; layers: { values: { workspace: string } }[] };
+    const entry = JSON.parse(fs.readFileSync(path, 'utf8')) as {
+      sha256: string;
+      layers: { values: { workspace: string } }[];
+    };
     entry.layers[0]!.values.workspace = 'overlay';
     entry.sha256 = createHash('sha256').update(JSON.stringify(entry.layers)).digest('hex');
     fs.writeFileSync(path, JSON.stringify(entry));
@@ -212,17 +236,23 @@ describe('what is loaded', () => {
   fs.mkdirSync(installed);
   fs.copyFileSync(join(root, 'package.json'), join(installed, 'package.json'));
   fs.symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'));
-  spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', root, '--outDir', join(installed, 'dist')], { stdio: 'ignore' });
+  spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', root, '--outDir', join(installed, 'dist')], {
+    stdio: 'ignore',
+  });
 
   /** The packages whose code ran: V8's own coverage lists every script of the process. */
   function packagesLoaded(): string[] {
     const coverage = fs.mkdtempSync(join(scratch, 'coverage-'));
     const code = `import { loadConfig } from ${JSON.stringify(join(installed, 'dist/config/load.js'))}; await loadConfig(${JSON.stringify(at.input)});`;
     execFileSync(process.execPath, ['--input-type=module', '-e', code], { env: { NODE_V8_COVERAGE: coverage } });
-    const files = fs.readdirSync(coverage).map((name) => JSON.parse(fs.readFileSync(join(coverage, name), 'utf8')) as { result: { url: string }[] });
+    const files = fs
+      .readdirSync(coverage)
+      .map((name) => JSON.parse(fs.readFileSync(join(coverage, name), 'utf8')) as { result: { url: string }[] });
     const urls = files.flatMap(({ result }) => result.map(({ url }) => url));
     expect(urls.some((url) => url.endsWith('/dist/config/load.js'))).toBe(true);
-    return [...new Set(urls.flatMap((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? []))].toSorted();
+    return [
+      ...new Set(urls.flatMap((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? [])),
+    ].toSorted();
   }
 
   test('without files neither zod nor yaml is; a new file needs both; the same file again needs neither', () => {

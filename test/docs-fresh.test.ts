@@ -9,13 +9,21 @@ import * as errors from '../src/protocol/errors.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
-test.each(Object.entries(renderDocs({ keys, defaults, errors })))('%s is what the code says (else: npm run build && npm run docs)', (path, content) => {
-  expect(readFileSync(join(root, path), 'utf8')).toBe(content);
-});
+test.each(Object.entries(renderDocs({ keys, defaults, errors })))(
+  '%s is what the code says (else: npm run build && npm run docs)',
+  (path, content) => {
+    expect(readFileSync(join(root, path), 'utf8')).toBe(content);
+  },
+);
 
 test('the page of the configuration explains every key, and the page of the errors every code', () => {
   const page = readFileSync(join(root, 'docs/configuration.md'), 'utf8');
-  const undocumented = keys.listKeys().filter(({ path, kind, description }) => description === '' || !page.includes(kind === 'section' ? `## ${path}` : `\`${path}\``));
+  const undocumented = keys
+    .listKeys()
+    .filter(
+      ({ path, kind, description }) =>
+        description === '' || !page.includes(kind === 'section' ? `## ${path}` : `\`${path}\``),
+    );
   expect(undocumented).toEqual([]);
   const codes = readFileSync(join(root, 'docs/errors.md'), 'utf8');
   expect(Object.keys(errors.ERRORS).filter((code) => !codes.includes(`\`${code}\``))).toEqual([]);

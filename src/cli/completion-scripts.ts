@@ -14,7 +14,7 @@ export type Rest = { readonly kind: 'command' | 'tasks' | 'nothing' } | { readon
 
 export const SHELLS = {
   bash: { script: bashScript, install: 'ags completion bash > ~/.local/share/bash-completion/completions/ags' },
-  zsh: { script: zshScript, install: 'ags completion zsh > ~/.zfunc/_ags    with "fpath+=~/.zfunc" before "compinit" in ~/.zshrc' },
+  zsh: { script: zshScript, install: 'ags completion zsh > ~/.zfunc/_ags' },
   fish: { script: fishScript, install: 'ags completion fish > ~/.config/fish/completions/ags.fish' },
 } as const satisfies Record<string, { script(verbs: readonly Completable[]): string; install: string }>;
 
@@ -122,6 +122,7 @@ function zshScript(verbs: readonly Completable[]): string {
   return `#compdef ags
 # Completion of ags for zsh. To install it:
 #   ${SHELLS.zsh.install}
+# with "fpath+=~/.zfunc" before "compinit" in ~/.zshrc
 _ags_tasks() {
   local -a tasks
   tasks=(\${(f)"$(${TASKS})"})

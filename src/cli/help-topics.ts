@@ -23,7 +23,7 @@ function exitCodes(paint: Paint): string {
     wrap('"ags exec" and "ags shell" end with the exit status of the command they ran: 128 + n when it died of signal n, 127 when it does not exist inside. All else, and whatever keeps a command from starting, ends with one of these:'),
     section('Exit status', table(statuses, { indent: 2 }), paint),
     wrap('With --json an error is one document on stderr, with one of these codes:'),
-    section('Error codes', errors.map(({ code, exit, meaning }) => `  ${code.padEnd(21)} ${String(exit).padStart(3)}  ${wrap(meaning, { indent: 28 }).trimStart()}`).join(''), paint),
+    section('Error codes', errors.map(({ code, exit, meaning }) => `  ${code.padEnd(21)} ${String(exit).padStart(3)}  ${wrap(meaning, { indent: 29 }).trimStart()}`).join(''), paint),
   ].join('\n');
 }
 

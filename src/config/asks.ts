@@ -10,7 +10,12 @@ import { isAbove, LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
 export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveConfig): string[] {
   const asks: string[] = [];
   const ask = (key: string, line: string): void => void asks.push(`${originOf(project, key)}: ${onOneLine(line)}`);
-  const added = (key: string, before: readonly string[], after: readonly string[], line: (value: string) => string): void => {
+  const added = (
+    key: string,
+    before: readonly string[],
+    after: readonly string[],
+    line: (value: string) => string,
+  ): void => {
     for (const [i, value] of after.entries()) {
       if (!before.includes(value)) asks.push(`${asked.origins[`${key}[${i}]`]}: ${onOneLine(line(value))}`);
     }
@@ -23,7 +28,8 @@ export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveCo
   added('reveal', base.reveal, asked.reveal, (pattern) => `reveal: see hidden files of the project: ${pattern}`);
   if (asked.user !== base.user) ask('user', `user: run as uid ${asked.user} when you are root`);
   if (asked.kernel.ptrace && !base.kernel.ptrace) ask('kernel.ptrace', 'kernel.ptrace: debug processes of the sandbox');
-  if (asked.kernel.unixSockets && !base.kernel.unixSockets) ask('kernel.unixSockets', 'kernel.unixSockets: use Unix sockets inside');
+  if (asked.kernel.unixSockets && !base.kernel.unixSockets)
+    ask('kernel.unixSockets', 'kernel.unixSockets: use Unix sockets inside');
   for (const name of LIMIT_NAMES) {
     const { field, format } = LIMIT_KINDS[name];
     if (!isAbove(asked.limits[field], base.limits[field])) continue;

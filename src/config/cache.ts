@@ -2,13 +2,26 @@
 // Invariant: the name of an entry is the hash of everything its content depends on, and the content carries its own hash: an entry
 // that is damaged, foreign or unreadable counts as missing. Whether a project is trusted is never part of it.
 import { createHash } from 'node:crypto';
-import { closeSync, constants, fstatSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../lib/files.ts';
 import type { Layer } from './layer.ts';
 import type { LayerFile } from './read.ts';
 
-export async function readLayers(files: readonly LayerFile[], world: { cacheDir: string; home: string }): Promise<readonly Layer[]> {
+export async function readLayers(
+  files: readonly LayerFile[],
+  world: { cacheDir: string; home: string },
+): Promise<readonly Layer[]> {
   const path = join(world.cacheDir, `config-${entryName(files, world.home)}.json`);
   const known = readEntry(path);
   if (known) return known;

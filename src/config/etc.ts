@@ -21,5 +21,8 @@ function step(etcDir: string, path: string, part: string): string[] {
   const fits = compilePatterns([part]);
   const directory = lstatSync(join(etcDir, path), { throwIfNoEntry: false })?.isDirectory();
   const entries = directory ? readdirSync(join(etcDir, path)) : [];
-  return entries.filter((entry) => fits(entry, false)).toSorted().map((entry) => join(path, entry));
+  return entries
+    .filter((entry) => fits(entry, false))
+    .toSorted()
+    .map((entry) => join(path, entry));
 }

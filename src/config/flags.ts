@@ -8,10 +8,13 @@ import { suggest } from './suggest.ts';
 
 export function flagLayer(flags: ConfigFlags): Layer {
   const at: Record<string, string> = {};
-  const refuse = (flag: string, found: string, words: string): never => {
-    throw wrongValue({ kind: 'flags', values: {}, at: { flag } }, 'flag', `expected ${words}, found ${quote(found)}`);
-  };
-  const each = (key: string, flag: string, items: readonly string[] | undefined, form: RegExp, words: string): string[] | undefined =>
+  const each = (
+    key: string,
+    flag: string,
+    items: readonly string[] | undefined,
+    form: RegExp,
+    words: string,
+  ): string[] | undefined =>
     items?.map((item, i) => {
       at[`${key}[${i}]`] = flag;
       return form.test(item) ? item : refuse(flag, item, words);
@@ -21,7 +24,11 @@ export function flagLayer(flags: ConfigFlags): Layer {
     at[`limits.${name}`] = `--limit ${name}`;
     if (isLimitName(name)) continue;
     const near = suggest(name, LIMIT_NAMES);
-    refuse('--limit', name, near ? `one of ${LIMIT_NAMES.join(', ')} (did you mean "${near}"?)` : `one of ${LIMIT_NAMES.join(', ')}`);
+    refuse(
+      '--limit',
+      name,
+      near ? `one of ${LIMIT_NAMES.join(', ')} (did you mean "${near}"?)` : `one of ${LIMIT_NAMES.join(', ')}`,
+    );
   }
   for (const name of Object.keys(flags.envSet ?? {})) {
     at[`env.set.${name}`] = '--env';
@@ -48,4 +55,8 @@ export function flagLayer(flags: ConfigFlags): Layer {
       env,
     },
   };
+}
+
+function refuse(flag: string, found: string, words: string): never {
+  throw wrongValue({ kind: 'flags', values: {}, at: { flag } }, 'flag', `expected ${words}, found ${quote(found)}`);
 }

@@ -33,7 +33,9 @@ interface Schema {
 
 /** For editors: without our own marks, and with the built-in values. */
 export function publicJsonSchema(): Record<string, unknown> {
-  const plain = JSON.parse(JSON.stringify(schema(), (key, value: unknown) => (key === 'needsTrust' ? undefined : value))) as Schema;
+  const plain = JSON.parse(
+    JSON.stringify(readSchema(), (key, value: unknown) => (key === 'needsTrust' ? undefined : value)),
+  ) as Schema;
   for (const { path, builtIn } of listKeys()) {
     const key = path.split('.').reduce<Schema | undefined>((at, name) => at?.properties?.[name], plain);
     if (key && builtIn !== undefined) Object.assign(key, { default: typedDefault(key, builtIn) });
@@ -46,13 +48,13 @@ function typedDefault(key: Schema, text: string): unknown {
   return key.type === 'integer' ? Number(text) : text;
 }
 
-function schema(): Schema {
+function readSchema(): Schema {
   return z.toJSONSchema(ConfigFile, { io: 'input' }) as Schema;
 }
 
 /** In the order of the schema, each section before its keys. */
 export function listKeys(): KeyDoc[] {
-  return below(schema(), '', 'never');
+  return below(readSchema(), '', 'never');
 }
 
 function below(schema: Schema, prefix: string, inherited: KeyDoc['trust']): KeyDoc[] {

@@ -20,7 +20,10 @@ export function wrongValue(layer: Layer, key: string, problem: string, hint?: st
   const place = layer.at[key] ?? layer.kind;
   return layer.kind === 'flags'
     ? new AgsError('usage.invalid', `${place}: ${problem}`, { hint })
-    : new AgsError('config.invalid', `${place}: ${key}: ${problem}`, { hint: hint ?? KEYS_HINT, details: { problems: [`${place}: ${key}: ${problem}`] } });
+    : new AgsError('config.invalid', `${place}: ${key}: ${problem}`, {
+        hint: hint ?? KEYS_HINT,
+        details: { problems: [`${place}: ${key}: ${problem}`] },
+      });
 }
 
 export const KEYS_HINT = 'Every key with its meaning: ags init --print';

@@ -7,15 +7,27 @@ import type { LimitName } from './defaults.ts';
 export interface LimitKind {
   readonly field: keyof Limits;
   /** Null is "no limit"; undefined is not understood. */
-  parse(text: string, memoryTotalBytes: number): number | null | undefined;
+  readonly parse: (text: string, memoryTotalBytes: number) => number | null | undefined;
   readonly words: string;
   /** Below this nothing would run. */
   readonly min: number;
-  format(value: number | null): string;
+  readonly format: (value: number | null) => string;
 }
 
-const count = (field: keyof Limits, min: number): LimitKind => ({ field, parse: parseCount, words: 'a whole number', min, format: String });
-const bytes = (field: keyof Limits, min: number): LimitKind => ({ field, parse: parseSize, words: WORDS.size, min, format: (n) => formatSize(n ?? 0) });
+const count = (field: keyof Limits, min: number): LimitKind => ({
+  field,
+  parse: parseCount,
+  words: 'a whole number',
+  min,
+  format: String,
+});
+const bytes = (field: keyof Limits, min: number): LimitKind => ({
+  field,
+  parse: parseSize,
+  words: WORDS.size,
+  min,
+  format: (n) => formatSize(n ?? 0),
+});
 const seconds = (field: keyof Limits): LimitKind => ({
   field,
   parse: (text) => (text === 'none' ? null : parseDuration(text)),

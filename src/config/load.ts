@@ -2,10 +2,14 @@
 // Layers, later ones win: built-in, the user's config.yaml, the project's ags.yaml, flags.
 // Invariants: a project's own file gets no right that the user has not approved; and this file imports, even indirectly, neither zod
 // nor yaml: they take longer to load than a sandbox to start, and are needed only for files that were never seen before.
+import { realpathSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
 import type { ConfigInput, EffectiveConfig } from './effective.ts';
 import { flagLayer } from './flags.ts';
 import type { Layer } from './layer.ts';
 import { mergeLayers } from './merge.ts';
+import { forbiddenPlace } from './places.ts';
 import { readLayerFiles } from './read.ts';
 
 export async function loadConfig(input: ConfigInput): Promise<EffectiveConfig> {
@@ -15,7 +19,9 @@ export async function loadConfig(input: ConfigInput): Promise<EffectiveConfig> {
     const { requireTrust } = await import('./trust.ts');
     requireTrust({ stateDir: input.stateDir, projectDir: input.projectDir, bytes, asks });
   }
-  return mergeLayers([...layers, flags], input, files);
+  const config = mergeLayers([...layers, flags], input, files);
+  refuseLinks(config, input);
+  return config;
 }
 
 export interface ProjectLayers {
@@ -41,6 +47,43 @@ export async function readProject(input: ConfigInput): Promise<ProjectLayers> {
   if (!project) return { layers, files, asks: [], bytes, hasProjectFile: false };
 
   const { asksOf } = await import('./asks.ts');
-  const base = mergeLayers(layers.filter((layer) => layer !== project), input);
+  const base = mergeLayers(
+    layers.filter((layer) => layer !== project),
+    input,
+  );
   return { layers, files, asks: asksOf(project, base, mergeLayers(layers, input)), bytes, hasProjectFile: true };
+}
+
+// A path that may be shown can still be a link to one that may not. Built-in places are links of the system's own making.
+function refuseLinks(config: EffectiveConfig, input: ConfigInput): void {
+  const mounts = config.mounts.map(({ path }, i) => ({ path, origin: config.origins[`mounts[${i}]`] }));
+  const tools = config.toolDirs.map((dir, i) => ({
+    path: `${input.home}/${dir}`,
+    origin: config.origins[`tools[${i}]`],
+  }));
+  const named = [...mounts, ...tools].filter(({ origin }) => origin !== undefined);
+  if (named.length === 0) return;
+  const real = {
+    home: realPath(input.home),
+    projectDir: realPath(input.projectDir),
+    stateDir: realPath(input.stateDir),
+    cacheDir: realPath(input.cacheDir),
+    userConfigFile: realPath(input.userConfigFile),
+  };
+  for (const { path, origin } of named) {
+    const target = realPath(path);
+    const problem = target === path ? undefined : forbiddenPlace(target, real);
+    if (problem === undefined) continue;
+    throw new AgsError('config.invalid', `${origin}: ${path} leads to ${target}, which cannot be shown: ${problem}`);
+  }
+}
+
+/** Of the part of the path that exists. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const parent = dirname(path);
+    return parent === path ? path : join(realPath(parent), basename(path));
+  }
 }

@@ -20,8 +20,11 @@ export function mergeLayers(layers: readonly Layer[], world: World, files: reado
     origins[key] = layer ? originOf(layer, key) : BUILT_IN;
     return (layer && pick(layer.values)) ?? builtIn;
   };
-  const all = (key: string, builtIn: readonly string[], pick: (values: Layer['values']) => readonly string[] | undefined): readonly string[] =>
-    named(key, builtIn, collect(layers, key, pick), origins);
+  const all = (
+    key: string,
+    builtIn: readonly string[],
+    pick: (values: Layer['values']) => readonly string[] | undefined,
+  ): readonly string[] => named(key, builtIn, collect(layers, key, pick), origins);
 
   const toolDefaults = last('tools.defaults', true, (v) => v.tools?.defaults);
   const kernel: KernelRules = {
@@ -65,14 +68,28 @@ interface Item {
   readonly key: string;
 }
 
-function collect(layers: readonly Layer[], key: string, pick: (values: Layer['values']) => readonly string[] | undefined): Item[] {
+function collect(
+  layers: readonly Layer[],
+  key: string,
+  pick: (values: Layer['values']) => readonly string[] | undefined,
+): Item[] {
   return layers.flatMap((layer) =>
-    (pick(layer.values) ?? []).map((value, i) => ({ value, origin: originOf(layer, `${key}[${i}]`), layer, key: `${key}[${i}]` })),
+    (pick(layer.values) ?? []).map((value, i) => ({
+      value,
+      origin: originOf(layer, `${key}[${i}]`),
+      layer,
+      key: `${key}[${i}]`,
+    })),
   );
 }
 
 /** The values without repetitions. The origin of each is noted by its place in the result, unless it is built-in. */
-function named(key: string, builtIn: readonly string[], items: readonly Item[], origins: Record<string, string>): readonly string[] {
+function named(
+  key: string,
+  builtIn: readonly string[],
+  items: readonly Item[],
+  origins: Record<string, string>,
+): readonly string[] {
   if (items.length === 0) return builtIn;
   const seen = new Set(builtIn);
   for (const { value, origin } of items) {
@@ -83,9 +100,20 @@ function named(key: string, builtIn: readonly string[], items: readonly Item[], 
   return [...seen];
 }
 
-function mergeTools(layers: readonly Layer[], world: World, origins: Record<string, string>, defaults: boolean): readonly string[] {
-  const added = collect(layers, 'tools.add', (v) => v.tools?.add).map((item) => ({ ...item, value: withoutSlash(item.value) }));
-  const removed = collect(layers, 'tools.remove', (v) => v.tools?.remove).map((item) => ({ ...item, value: withoutSlash(item.value) }));
+function mergeTools(
+  layers: readonly Layer[],
+  world: World,
+  origins: Record<string, string>,
+  defaults: boolean,
+): readonly string[] {
+  const added = collect(layers, 'tools.add', (v) => v.tools?.add).map((item) => ({
+    ...item,
+    value: withoutSlash(item.value),
+  }));
+  const removed = collect(layers, 'tools.remove', (v) => v.tools?.remove).map((item) => ({
+    ...item,
+    value: withoutSlash(item.value),
+  }));
   for (const { value, layer, key } of added) {
     const problem = forbiddenPlace(`${world.home}/${value}`, world);
     if (problem) throw wrongValue(layer, key, `~/${value} cannot be shown: ${problem}`);
@@ -98,13 +126,22 @@ function mergeTools(layers: readonly Layer[], world: World, origins: Record<stri
   const stays = (dir: string): boolean => !removed.some(({ value }) => isWithin(dir, value));
   // What ags itself trusts must stay outside even if the user keeps it in a strange place.
   const own = ownDirectories(world);
-  const shown = builtIn.filter((dir) => stays(dir) && !own.some((directory) => overlaps(`${world.home}/${dir}`, directory)));
-  return named('tools', shown, added.filter(({ value }) => stays(value)), origins);
+  const shown = builtIn.filter(
+    (dir) => stays(dir) && !own.some((directory) => overlaps(`${world.home}/${dir}`, directory)),
+  );
+  return named(
+    'tools',
+    shown,
+    added.filter(({ value }) => stays(value)),
+    origins,
+  );
 }
 
 function mergeMounts(layers: readonly Layer[], world: World, origins: Record<string, string>): ExtraMount[] {
   const asked = collect(layers, 'mounts', (v) => v.mounts?.map(({ path }) => path)).map((item) => {
-    const path = withoutSlash(normalize(item.value.startsWith('~/') ? `${world.home}/${item.value.slice(2)}` : item.value));
+    const path = withoutSlash(
+      normalize(item.value.startsWith('~/') ? `${world.home}/${item.value.slice(2)}` : item.value),
+    );
     const problem = forbiddenPlace(path, world);
     if (problem) throw wrongValue(item.layer, item.key, `${quote(path)} cannot be shown: ${problem}`);
     return { ...item, value: path };
@@ -140,7 +177,12 @@ function mergeLimits(layers: readonly Layer[], world: World, origins: Record<str
       if (text === undefined) continue;
       const value = kind.parse(String(text), world.memoryTotalBytes);
       if (value === undefined) throw wrongValue(layer, key, `expected ${kind.words}, found ${quote(text)}`);
-      if (value !== null && value < kind.min) throw wrongValue(layer, key, `${quote(text)} is too little to run anything; the least is ${kind.format(kind.min)}`);
+      if (value !== null && value < kind.min)
+        throw wrongValue(
+          layer,
+          key,
+          `${quote(text)} is too little to run anything; the least is ${kind.format(kind.min)}`,
+        );
       limits[kind.field] = value;
       origins[key] = originOf(layer, key);
     }
@@ -148,7 +190,11 @@ function mergeLimits(layers: readonly Layer[], world: World, origins: Record<str
   return limits as unknown as Limits;
 }
 
-function checkPatterns(layers: readonly Layer[], key: string, pick: (values: Layer['values']) => readonly string[] | undefined): void {
+function checkPatterns(
+  layers: readonly Layer[],
+  key: string,
+  pick: (values: Layer['values']) => readonly string[] | undefined,
+): void {
   for (const { value, layer, key: at } of collect(layers, key, pick)) {
     const problem = patternProblem(value);
     if (problem) throw wrongValue(layer, at, `${quote(value)}: ${problem}`);

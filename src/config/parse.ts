@@ -17,13 +17,15 @@ export function parseLayer(file: LayerFile): Layer {
   const text = decode(file);
   const report = createReport(file.label, text);
   const control = UNREADABLE.exec(text);
-  if (control) report.fail(control.index, `${visible(control[0])} is a control character, which has no place in this file`);
+  if (control)
+    report.fail(control.index, `${visible(control[0])} is a control character, which has no place in this file`);
   const strange = outsideSubset(text);
   if (strange) report.fail(strange.offset, strange.message);
   // Our own check for repeated keys takes linear time.
   const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, stringKeys: true });
   const broken = document.errors[0] ?? document.warnings[0];
-  if (broken?.code === 'MULTIPLE_DOCS') report.fail(broken.pos[0], 'a second document begins here; only one can be read');
+  if (broken?.code === 'MULTIPLE_DOCS')
+    report.fail(broken.pos[0], 'a second document begins here; only one can be read');
   if (broken) report.fail(broken.pos[0], `not valid YAML: ${visible(broken.message)}`);
 
   const found = readNode(document.contents, '', report, listKeys());
@@ -64,7 +66,9 @@ function createReport(label: string, text: string) {
   };
   const stopIfAny = (): void => {
     if (problems.length === 0) return;
-    throw invalid(problems.toSorted((a, b) => a.offset - b.offset).map(({ offset, message }) => `${placeOf(offset)}: ${message}`));
+    throw invalid(
+      problems.toSorted((a, b) => a.offset - b.offset).map(({ offset, message }) => `${placeOf(offset)}: ${message}`),
+    );
   };
   const fail = (offset: number, message: string): never => {
     throw invalid([`${placeOf(offset)}: ${message}`]);
@@ -73,7 +77,10 @@ function createReport(label: string, text: string) {
 }
 
 function invalid(problems: readonly string[]): AgsError {
-  const shown = problems.length > MAX_SHOWN ? [...problems.slice(0, MAX_SHOWN), `and ${problems.length - MAX_SHOWN} more`] : problems;
+  const shown =
+    problems.length > MAX_SHOWN
+      ? [...problems.slice(0, MAX_SHOWN), `and ${problems.length - MAX_SHOWN} more`]
+      : problems;
   return new AgsError('config.invalid', shown.join('\n'), { hint: KEYS_HINT, details: { problems } });
 }
 
@@ -87,7 +94,11 @@ function decode(file: LayerFile): string {
   if (isUtf8(file.bytes)) return new TextDecoder().decode(file.bytes);
   let line = 1;
   let start = 0;
-  for (let end = file.bytes.indexOf(0x0a); end >= 0 && isUtf8(file.bytes.subarray(start, end)); end = file.bytes.indexOf(0x0a, start)) {
+  for (
+    let end = file.bytes.indexOf(0x0a);
+    end >= 0 && isUtf8(file.bytes.subarray(start, end));
+    end = file.bytes.indexOf(0x0a, start)
+  ) {
     line++;
     start = end + 1;
   }
@@ -107,7 +118,8 @@ function readNode(node: Node | null, path: string, report: Report, keys: readonl
     if (!isScalar(at)) return null;
     const scalar = at.value;
     // A number or a boolean is as good as a text for a variable; its own spelling is kept.
-    if (key.startsWith('env.set.') && (typeof scalar === 'number' || typeof scalar === 'boolean')) return at.source ?? String(scalar);
+    if (key.startsWith('env.set.') && (typeof scalar === 'number' || typeof scalar === 'boolean'))
+      return at.source ?? String(scalar);
     if (typeof scalar === 'string') refuseUnseen(scalar, at.range?.[0] ?? 0);
     return scalar;
   }
@@ -133,14 +145,22 @@ function readNode(node: Node | null, path: string, report: Report, keys: readonl
 
   function refuseUnseen(text: string, offset: number): void {
     const unseen = invisibleIn(text);
-    if (unseen.length > 0) report.add(offset, () => `${quote(text)} has characters that cannot be seen: ${unseen.join(', ')}`);
+    if (unseen.length > 0)
+      report.add(offset, () => `${quote(text)} has characters that cannot be seen: ${unseen.join(', ')}`);
   }
 }
 
 function describe(issue: z.core.$ZodIssue, found: Found, report: Report): void {
-  const path = issue.path.reduce<string>((text, part) => (typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`), '');
+  const path = issue.path.reduce<string>(
+    (text, part) =>
+      typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`,
+    '',
+  );
   if (issue.code === 'unrecognized_keys') {
-    for (const name of issue.keys) report.add(found.names.get(path === '' ? name : `${path}.${name}`) ?? 0, () => unknownKey(path, name, found.keys));
+    for (const name of issue.keys)
+      report.add(found.names.get(path === '' ? name : `${path}.${name}`) ?? 0, () =>
+        unknownKey(path, name, found.keys),
+      );
     return;
   }
   if (issue.code === 'invalid_key') {
@@ -148,12 +168,17 @@ function describe(issue: z.core.$ZodIssue, found: Found, report: Report): void {
     return;
   }
   const value = valueAt(found.value, issue.path);
-  report.add(nearest(found, path), () => `${path === '' ? '' : `${path}: `}expected ${issue.message}, found ${inWords(value)}`);
+  report.add(
+    nearest(found, path),
+    () => `${path === '' ? '' : `${path}: `}expected ${issue.message}, found ${inWords(value)}`,
+  );
 }
 
 function unknownKey(section: string, name: string, keys: readonly KeyDoc[]): string {
   const prefix = section === '' ? '' : `${plainPath(section)}.`;
-  const siblings = keys.filter(({ path }) => path.startsWith(prefix) && !/[.[]/.test(path.slice(prefix.length))).map(({ path }) => path.slice(prefix.length));
+  const siblings = keys
+    .filter(({ path }) => path.startsWith(prefix) && !/[.[]/.test(path.slice(prefix.length)))
+    .map(({ path }) => path.slice(prefix.length));
   const elsewhere = keys.find(({ path }) => path.endsWith(`.${name}`))?.path;
   const near = suggest(name, siblings) ?? elsewhere;
   const where = section === '' ? '' : ` in ${section}`;
@@ -165,7 +190,11 @@ function plainPath(path: string): string {
 }
 
 function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>((value, part) => (typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[part] : undefined), root);
+  return path.reduce<unknown>(
+    (value, part) =>
+      typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[part] : undefined,
+    root,
+  );
 }
 
 /** Where the value stands, or what is around it when it is missing. */

@@ -44,10 +44,12 @@ export function compileHidden(hide: readonly string[], reveal: readonly string[]
 
 /** Why a pattern would not do what its writer thinks, or undefined when it is sound. */
 export function patternProblem(pattern: string): string | undefined {
-  if (pattern.trim() !== pattern || pattern === '' || pattern === '/') return 'a pattern must be a name or a path, without blanks around it';
+  if (pattern.trim() !== pattern || pattern === '' || pattern === '/')
+    return 'a pattern must be a name or a path, without blanks around it';
   if (/[[\]{}\\]/.test(pattern)) return 'in a pattern only *, ** and ? are special; use ? in place of a bracket';
   const names = parts(pattern);
-  if (names.includes('..') || names.includes('.') || names.includes('')) return 'a pattern may not contain "..", "." or empty names';
+  if (names.includes('..') || names.includes('.') || names.includes(''))
+    return 'a pattern may not contain "..", "." or empty names';
   if (names.some((name) => name.includes('**') && name !== '**')) return '** must stand alone between slashes';
   return undefined;
 }
@@ -93,7 +95,9 @@ function compileGroup(patterns: readonly string[]): Fits {
     const names = parts(pattern);
     const name = names.at(-1) ?? '';
     const path = names.length > 1 || pattern.startsWith('/') ? names : undefined;
-    const literal = name.split(/[*?]/).reduce((longest, piece) => (piece.length > longest.length ? piece : longest), '');
+    const literal = name
+      .split(/[*?]/)
+      .reduce((longest, piece) => (piece.length > longest.length ? piece : longest), '');
     const entry = { name, literal, path, directory: pattern.endsWith('/') };
     if (!isGlob(name)) add(byName, name, entry);
     else if (/^\*\.[^.*?]+$/.test(name)) add(byEnding, name.slice(1), entry);
@@ -143,15 +147,30 @@ function isGlob(name: string): boolean {
 
 function fitsName(glob: string, name: string): boolean {
   if (glob === name || glob === '*') return true;
-  return fits(glob, name, (g) => g === '*', (g, n) => g === '?' || g === n);
+  return fits(
+    glob,
+    name,
+    (g) => g === '*',
+    (g, n) => g === '?' || g === n,
+  );
 }
 
 function fitsPath(pattern: readonly string[], path: readonly string[]): boolean {
-  return fits(pattern, path, (g) => g === '**', (g, n) => fitsName(g, n));
+  return fits(
+    pattern,
+    path,
+    (g) => g === '**',
+    (g, n) => fitsName(g, n),
+  );
 }
 
 /** One matcher for the characters of a name and the names of a path. It goes back only to the latest star: the cost is at most a product. */
-function fits(pattern: ArrayLike<string>, text: ArrayLike<string>, isStar: (g: string) => boolean, isSame: (g: string, n: string) => boolean): boolean {
+function fits(
+  pattern: ArrayLike<string>,
+  text: ArrayLike<string>,
+  isStar: (g: string) => boolean,
+  isSame: (g: string, n: string) => boolean,
+): boolean {
   let g = 0;
   let n = 0;
   let star = -1;

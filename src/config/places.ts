@@ -13,7 +13,10 @@ export interface Places {
 
 /** Why this absolute, normalised path may not be shown, or undefined when it may. */
 export function forbiddenPlace(path: string, places: Places): string | undefined {
-  if (isWithin(places.home, path)) return path === places.home ? 'the home as a whole is never shown' : 'your home lies below it, and is never shown as a whole';
+  if (isWithin(places.home, path))
+    return path === places.home
+      ? 'the home as a whole is never shown'
+      : 'your home lies below it, and is never shown as a whole';
   if (KERNEL.some((root) => isWithin(path, root))) return 'the kernel has its own place inside for this';
   if (SOCKETS.some((root) => isWithin(path, root))) return 'sockets of this machine live there';
   if (WHOLE.has(path)) return 'as a whole it is never shown; name what you need below it';

@@ -22,13 +22,22 @@ export function readLayerFiles(input: { userConfigFile: string; projectDir: stri
   return [user, project].filter((file) => file !== undefined);
 }
 
-function readLayerFile(file: { kind: LayerFile['kind']; path: string; label: string; inside?: string }): LayerFile | undefined {
+function readLayerFile(file: {
+  kind: LayerFile['kind'];
+  path: string;
+  label: string;
+  inside?: string;
+}): LayerFile | undefined {
   const fd = open(file.path, file.label);
   if (fd === undefined) {
     // Read nothing where the user believes a rule is in force: worse than an error.
     const other = file.path.replace(/\.yaml$/, '.yml');
     if (other === file.path || !existsSync(other)) return undefined;
-    throw unreadable(file.label.replace(/\.yaml$/, '.yml'), 'has a name that is not read', `Rename it: mv ${other} ${file.path}`);
+    throw unreadable(
+      file.label.replace(/\.yaml$/, '.yml'),
+      'has a name that is not read',
+      `Rename it: mv ${other} ${file.path}`,
+    );
   }
   try {
     const stat = fstatSync(fd);
@@ -39,7 +48,8 @@ function readLayerFile(file: { kind: LayerFile['kind']; path: string; label: str
     }
     const bytes = Buffer.alloc(MAX_BYTES + 1);
     let length = 0;
-    for (let n = -1; n !== 0 && length < bytes.length; length += n) n = readSync(fd, bytes, length, bytes.length - length, null);
+    for (let n = -1; n !== 0 && length < bytes.length; length += n)
+      n = readSync(fd, bytes, length, bytes.length - length, null);
     if (length > MAX_BYTES) throw unreadable(file.label, 'has more than 256 kB');
     return { kind: file.kind, path: file.path, label: file.label, bytes: bytes.subarray(0, length) };
   } finally {
@@ -55,7 +65,12 @@ function open(path: string, label: string): number | undefined {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOTDIR' || (code === 'ENOENT' && !isDanglingLink(path))) return undefined;
     if (code === 'ENOENT') throw unreadable(label, 'is a link to nothing');
-    throw unreadable(label, code === 'EACCES' ? 'may not be read by you' : `cannot be opened (${code})`, undefined, error);
+    throw unreadable(
+      label,
+      code === 'EACCES' ? 'may not be read by you' : `cannot be opened (${code})`,
+      undefined,
+      error,
+    );
   }
 }
 
@@ -69,5 +84,9 @@ function isDanglingLink(path: string): boolean {
 }
 
 function unreadable(label: string, problem: string, hint?: string, cause?: unknown): AgsError {
-  return new AgsError('config.invalid', `${label} ${problem}.`, { hint, cause, details: { problems: [`${label} ${problem}`] } });
+  return new AgsError('config.invalid', `${label} ${problem}.`, {
+    hint,
+    cause,
+    details: { problems: [`${label} ${problem}`] },
+  });
 }

@@ -2,15 +2,18 @@
 
 /** The nearest of the known words, if it is near enough to be what was meant. */
 export function suggest(word: string, known: readonly string[]): string | undefined {
-  const plain = (text: string): string => text.toLowerCase().replace(/[-_\s]/g, '');
   const same = known.find((candidate) => plain(candidate) === plain(word));
   if (same !== undefined || word.length > 64) return same;
   const reach = Math.max(1, Math.floor(word.length / 3));
   const ranked = known
-    .map((candidate) => ({ candidate, distance: distance(plain(word), plain(candidate)) }))
-    .filter(({ distance }) => distance <= reach)
-    .toSorted((a, b) => a.distance - b.distance);
+    .map((candidate) => ({ candidate, steps: distance(plain(word), plain(candidate)) }))
+    .filter(({ steps }) => steps <= reach)
+    .toSorted((a, b) => a.steps - b.steps);
   return ranked[0]?.candidate;
+}
+
+function plain(text: string): string {
+  return text.toLowerCase().replace(/[-_\s]/g, '');
 }
 
 /** Letters to add, drop, change or swap with their neighbour. */
@@ -22,7 +25,8 @@ function distance(a: string, b: string): number {
       if (i === 0 || j === 0) rows[i]![j] = i + j;
       else {
         const change = at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
-        const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : Infinity;
+        const swapped =
+          i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : Infinity;
         rows[i]![j] = Math.min(at(i - 1, j) + 1, at(i, j - 1) + 1, change, swapped);
       }
     }

@@ -25,7 +25,12 @@ function sectionOf(key: KeyDoc, keys: readonly KeyDoc[]): string {
 }
 
 function explain(key: KeyDoc, prefix: string): string[] {
-  const note = key.kind !== 'section' && key.trust === 'always' ? ' Asks.' : key.kind === 'section' && key.trust === 'above' ? ' Asks if above your own.' : '';
+  const note =
+    key.kind !== 'section' && key.trust === 'always'
+      ? ' Asks.'
+      : key.kind === 'section' && key.trust === 'above'
+        ? ' Asks if above your own.'
+        : '';
   return wrap(`${key.description}${note}`, 110 - prefix.length).map((line) => prefix + line);
 }
 

@@ -21,21 +21,41 @@ export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-export function requireTrust(input: { stateDir: string; projectDir: string; bytes: Uint8Array; asks: readonly string[] }): void {
+export function requireTrust(input: {
+  stateDir: string;
+  projectDir: string;
+  bytes: Uint8Array;
+  asks: readonly string[];
+}): void {
   if (isTrusted(input)) return;
-  throw new AgsError('config.untrusted', `ags.yaml asks for rights that you have not approved:\n${input.asks.map((ask) => `  ${ask}`).join('\n')}`, {
-    hint: 'If you want to grant them to this project: ags trust',
-    details: { asks: [...input.asks] },
-  });
+  throw new AgsError(
+    'config.untrusted',
+    `ags.yaml asks for rights that you have not approved:\n${input.asks.map((ask) => `  ${ask}`).join('\n')}`,
+    {
+      hint: 'If you want to grant them to this project: ags trust',
+      details: { asks: [...input.asks] },
+    },
+  );
 }
 
-export function isTrusted(input: { stateDir: string; projectDir: string; bytes: Uint8Array; asks: readonly string[] }): boolean {
+export function isTrusted(input: {
+  stateDir: string;
+  projectDir: string;
+  bytes: Uint8Array;
+  asks: readonly string[];
+}): boolean {
   if (input.asks.length === 0) return true;
   const approval = approvalOf(input.stateDir, input.projectDir);
   return approval?.sha256 === sha256(input.bytes) && input.asks.every((ask) => approval.asks.includes(ask));
 }
 
-export function approve(input: { stateDir: string; projectDir: string; bytes: Uint8Array; asks: readonly string[]; now: Date }): void {
+export function approve(input: {
+  stateDir: string;
+  projectDir: string;
+  bytes: Uint8Array;
+  asks: readonly string[];
+  now: Date;
+}): void {
   const { projects } = readTrust(input.stateDir);
   const approval: Approval = { sha256: sha256(input.bytes), asks: [...input.asks], at: input.now.toISOString() };
   save(input.stateDir, { ...projects, [realpathSync(input.projectDir)]: approval });
@@ -57,7 +77,9 @@ export function approvalOf(stateDir: string, projectDir: string): Approval | und
 
 function save(stateDir: string, projects: TrustFile['projects']): void {
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-  replaceFile(trustPath(stateDir), `${JSON.stringify({ version: 1, projects } satisfies TrustFile, null, 2)}\n`, { durable: true });
+  replaceFile(trustPath(stateDir), `${JSON.stringify({ version: 1, projects } satisfies TrustFile, null, 2)}\n`, {
+    durable: true,
+  });
 }
 
 function readTrust(stateDir: string): TrustFile {

@@ -25,7 +25,8 @@ export function outsideSubset(text: string): Problem | undefined {
     if (type === 'seq-item-ind') indicators++;
     if (type === 'newline') indicators = 0;
     const indented = type === 'space' && token.length > MAX_INDENT && (offset === 0 || text[offset - 1] === '\n');
-    if (depth > MAX_DEPTH || indicators > MAX_DEPTH || indented) return { offset, message: 'this is nested too deeply' };
+    if (depth > MAX_DEPTH || indicators > MAX_DEPTH || indented)
+      return { offset, message: 'this is nested too deeply' };
     if (++tokens > MAX_TOKENS) return { offset, message: 'this is longer than any configuration needs to be' };
     if (!MARKERS.has(token)) offset += token.length;
   }

@@ -176,7 +176,7 @@ const LINE_UNSAFE = new RegExp(String.raw`[\p{Cc}${UNSEEN}${BLANKS}]`, 'u');
 const LINE_UNSAFE_ALL = new RegExp(LINE_UNSAFE.source, 'gu');
 // A byte order mark at the start, line ends, form feeds, the emoji form and joined emoji are ordinary in source files.
 const HARMLESS_IN_SOURCE =
-  /^\uFEFF|\r(?=\n)|\f|(?<=\p{Emoji})\uFE0F(?![\uFE00-\uFE0F])|(?<=\p{Extended_Pictographic}\uFE0F?|\p{Emoji_Modifier})\u200D(?=\p{Extended_Pictographic})/gu;
+  /^\uFEFF|\r(?=\n)|\f|(?<=\p{Emoji})\uFE0F|(?<=\p{Extended_Pictographic}\uFE0F?|\p{Emoji_Modifier})\u200D(?=\p{Extended_Pictographic})/gu;
 // A colour longer than this is no colour. The bound is also what limits the memory held between chunks.
 const COLOUR_START = String.raw`${ESC}\[[0-9;:]{0,64}`;
 const LONGEST_HELD = 66;

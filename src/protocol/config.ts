@@ -11,7 +11,8 @@ const count = (min: number, max: number) => {
   const error = `a whole number from ${min} to ${max}`;
   return z.int({ error }).min(min, { error }).max(max, { error });
 };
-const bytes = (form: RegExp, error: string) => z.union([z.int({ error }).positive({ error }), text(form, error)], { error });
+const bytes = (form: RegExp, error: string) =>
+  z.union([z.int({ error }).positive({ error }), text(form, error)], { error });
 const pattern = text(PATTERN, WORDS.pattern);
 const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape, { error: 'keys, each with its value' });
 
@@ -28,21 +29,31 @@ export const ConfigFile = section({
   }),
   tools: section({
     defaults: flag.meta({
-      description: 'Start from the built-in list of tool directories: asdf, nvm, cargo, pyenv, go, sdkman and many more.',
+      description:
+        'Start from the built-in list of tool directories: asdf, nvm, cargo, pyenv, go, sdkman and many more.',
       examples: [true],
     }),
-    add: list(text(BELOW, 'a path relative to your home, such as .local/share/tool'), 'paths relative to your home').meta({
+    add: list(
+      text(BELOW, 'a path relative to your home, such as .local/share/tool'),
+      'paths relative to your home',
+    ).meta({
       description: 'Further directories or files of your home to show, relative to it.',
       examples: [['.local/share/my-tool']],
       needsTrust: true,
     }),
-    remove: list(text(BELOW, 'a path relative to your home, such as .cargo/registry'), 'paths relative to your home').meta({
+    remove: list(
+      text(BELOW, 'a path relative to your home, such as .cargo/registry'),
+      'paths relative to your home',
+    ).meta({
       description: 'Entries not to show, with all that is below them. This wins over every `add`.',
       examples: [['.cargo/registry']],
     }),
   })
     .partial()
-    .meta({ description: 'Tool directories of your home that are visible inside, read-only. The rest of your home does not exist there.' }),
+    .meta({
+      description:
+        'Tool directories of your home that are visible inside, read-only. The rest of your home does not exist there.',
+    }),
   mounts: list(
     section({
       path: text(PLACE, WORDS.place).meta({
@@ -62,22 +73,22 @@ export const ConfigFile = section({
   }),
   env: section({
     pass: list(text(ENV_PASS, WORDS.envPass), 'names of variables').meta({
-      description: 'Variables of your environment to hand on: names, or prefixes that end in `_*`. Nothing else of it is visible inside.',
+      description:
+        'Variables of your environment to hand on: names, or prefixes that end in `_*`. Nothing else of it is visible inside.',
       examples: [['DATABASE_NAME', 'MYAPP_*']],
       needsTrust: true,
     }),
     set: z
-      .record(
-        text(ENV_NAME, WORDS.envName),
-        z.string({ error: 'a text; put it in quotes' }),
-        { error: 'names, each with its value' },
-      )
+      .record(text(ENV_NAME, WORDS.envName), z.string({ error: 'a text; put it in quotes' }), {
+        error: 'names, each with its value',
+      })
       .meta({ description: 'Variables to set inside. They win over `pass`.', examples: [{ LOG_LEVEL: 'debug' }] }),
   })
     .partial()
     .meta({ description: 'The environment inside. It starts empty but for terminal, language and tool locations.' }),
   hide: list(pattern, 'patterns').meta({
-    description: 'Files of the project that must not exist inside, besides the built-in patterns for keys, `.env` files and the like.',
+    description:
+      'Files of the project that must not exist inside, besides the built-in patterns for keys, `.env` files and the like.',
     examples: [['*.sqlite', 'customer-data/']],
   }),
   reveal: list(pattern, 'patterns').meta({
@@ -87,21 +98,35 @@ export const ConfigFile = section({
   }),
   limits: section({
     processes: count(16, 4_194_304).meta({ description: 'Processes and threads at one time.', examples: [2048] }),
-    memory: bytes(SHARE, WORDS.share).meta({ description: "Memory of all processes together: a size, or a share of this machine's memory.", examples: ['4g'] }),
+    memory: bytes(SHARE, WORDS.share).meta({
+      description: "Memory of all processes together: a size, or a share of this machine's memory.",
+      examples: ['4g'],
+    }),
     openFiles: count(64, 1_048_576).meta({ description: 'Open files of one process.', examples: [65_536] }),
     fileSize: bytes(SIZE, WORDS.size).meta({ description: 'Size of any one file that is written.', examples: ['20g'] }),
-    disk: bytes(SIZE, WORDS.size).meta({ description: 'Everything that a sandbox writes, in the project and in its home.', examples: ['20g'] }),
+    disk: bytes(SIZE, WORDS.size).meta({
+      description: 'Everything that a sandbox writes, in the project and in its home.',
+      examples: ['20g'],
+    }),
     tmp: bytes(SIZE, WORDS.size).meta({ description: 'Size of /tmp, which lives in memory.', examples: ['1g'] }),
     cpu: text(DURATION, WORDS.duration).meta({ description: 'CPU time of any one process.', examples: ['30m'] }),
-    time: text(DURATION, WORDS.duration).meta({ description: 'Time from start to end; then the sandbox is ended.', examples: ['2h'] }),
+    time: text(DURATION, WORDS.duration).meta({
+      description: 'Time from start to end; then the sandbox is ended.',
+      examples: ['2h'],
+    }),
   })
     .partial()
     .meta({
-      description: 'What a sandbox may use up. Sizes have k, m, g or t behind them (powers of 1024), times s, m, h or d.',
+      description:
+        'What a sandbox may use up. Sizes have k, m, g or t behind them (powers of 1024), times s, m, h or d.',
       needsTrust: 'above your own',
     }),
   kernel: section({
-    ptrace: flag.meta({ description: 'Let debuggers and strace work inside, on processes of the sandbox only.', examples: [true], needsTrust: true }),
+    ptrace: flag.meta({
+      description: 'Let debuggers and strace work inside, on processes of the sandbox only.',
+      examples: [true],
+      needsTrust: true,
+    }),
     unixSockets: flag.meta({
       description: 'Let programs use Unix sockets inside. No socket of this machine is visible either way.',
       examples: [false],
@@ -112,7 +137,8 @@ export const ConfigFile = section({
     .meta({ description: 'What programs may ask of the kernel.' }),
   review: section({
     risky: list(pattern, 'patterns').meta({
-      description: 'Further files that run on your machine once they are taken: the review never takes them unless they are named.',
+      description:
+        'Further files that run on your machine once they are taken: the review never takes them unless they are named.',
       examples: [['scripts/', 'deploy/*.sh']],
     }),
   })

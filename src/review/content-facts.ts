@@ -42,7 +42,9 @@ function programFacts(path: string, after: Content): Fact[] {
     return [host(`A script run by ${visible(program.trim())}.`)];
   }
   const size = `${after.bytes} bytes`;
-  const kind = MAGIC.find(({ bytes }) => after.head !== undefined && bytes.every((byte, at) => after.head?.[at] === byte));
+  const kind = MAGIC.find(
+    ({ bytes }) => after.head !== undefined && bytes.every((byte, at) => after.head?.[at] === byte),
+  );
   if (kind) return [host(`${kind.is}, ${size}.`)];
   const unread = `Binary or too large to show, ${size}; its content was not checked.`;
   return [after.head !== undefined || mediaRule(foldPath(path)).length > 0 ? look(unread) : host(unread)];
@@ -51,7 +53,7 @@ function programFacts(path: string, after: Content): Fact[] {
 function hiddenTextFacts(added: readonly AddedLine[]): Fact[] {
   const facts: Fact[] = [];
   const unseen = invisibleIn(joined(added));
-  if (unseen.length > 0) facts.push(look(`Adds invisible or text-reordering characters: ${list(unseen)}.`));
+  if (unseen.length > 0) facts.push(look(`Adds control, invisible or text-reordering characters: ${list(unseen)}.`));
   const long = added.find((line) => line.text.length > 2000);
   if (long) facts.push(look(`Line ${long.number} has ${long.text.length} characters.`));
   const pushed = added.find((line) => /(?<![ \t])[ \t]{120,}[^ \t\r]/.test(line.text));
@@ -69,7 +71,9 @@ function secretFacts(added: readonly AddedLine[]): Fact[] {
 
 function testFacts(before: string | null, after: string, added: readonly AddedLine[]): Fact[] {
   const skipped = added.find((line) => SKIPS.test(line.text));
-  const facts = skipped ? [look(`Line ${skipped.number} skips tests: ${visible(skipped.text.trim().slice(0, 100))}`)] : [];
+  const facts = skipped
+    ? [look(`Line ${skipped.number} skips tests: ${visible(skipped.text.trim().slice(0, 100))}`)]
+    : [];
   for (const { expression, noun } of COUNTED) {
     const fewer = count(before ?? '', expression) - count(after, expression);
     if (fewer > 0) facts.push(look(`Has ${fewer} fewer ${noun} than before.`));
@@ -104,8 +108,15 @@ const mediaRule = compileRules([{ match: MEDIA_FILES }]);
 const SKIPS =
   /\b(?:it|test|describe|suite|context)\.(?:skip|only|todo|fixme)\b|\b(?:xit|xtest|xdescribe|fit|fdescribe)\s?\(|@(?:pytest\.mark|unittest)\.(?:skip|xfail|expectedFailure)|\bpytest\.skip\(|\bt\.Skip(?:f|Now)?\(|#\[ignore\b|@(?:Disabled|Ignore)\b|\[(?:Ignore|Skip)\b|\bSkip\s?=\s?"|\.markTestSkipped\(/;
 const COUNTED: readonly { expression: RegExp; noun: string }[] = [
-  { expression: /\b(?:it|test)(?:\.\w{1,20})?\s?\(|\bdef test_|\bfunc Test[A-Z]|#\[test\]|@Test\b|\[(?:Fact|Theory|Test)\]/g, noun: 'tests' },
-  { expression: /\b(?:expect|assert\w{0,30}!?)\s?\(|^[ \t]*assert\s|\brequire\.\w{1,30}\(|\bt\.(?:Error|Fatal)f?\(/gm, noun: 'assertions' },
+  {
+    expression:
+      /\b(?:it|test)(?:\.\w{1,20})?\s?\(|\bdef test_|\bfunc Test[A-Z]|#\[test\]|@Test\b|\[(?:Fact|Theory|Test)\]/g,
+    noun: 'tests',
+  },
+  {
+    expression: /\b(?:expect|assert\w{0,30}!?)\s?\(|^[ \t]*assert\s|\brequire\.\w{1,30}\(|\bt\.(?:Error|Fatal)f?\(/gm,
+    noun: 'assertions',
+  },
 ];
 
 const MAGIC: readonly { bytes: readonly number[]; is: string }[] = [
@@ -127,13 +138,25 @@ const MAGIC: readonly { bytes: readonly number[]; is: string }[] = [
 const SECRETS: readonly { level: Fact['level']; is: string; like: RegExp }[] = [
   { level: 'ci', is: 'a private key', like: /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/ },
   { level: 'ci', is: 'an AWS access key', like: /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/ },
-  { level: 'ci', is: 'an AWS secret key', like: /aws_?secret_?(?:access_?)?key["']?\s{0,5}[:=]\s{0,5}["']?[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])/i },
+  {
+    level: 'ci',
+    is: 'an AWS secret key',
+    like: /aws_?secret_?(?:access_?)?key["']?\s{0,5}[:=]\s{0,5}["']?[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])/i,
+  },
   { level: 'ci', is: 'a GitHub token', like: /\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{60})/ },
   { level: 'ci', is: 'a GitLab token', like: /\bgl(?:pat|ptt|dt|rt|cbt)-[\w-]{20}/ },
   { level: 'ci', is: 'a Slack token', like: /\bxox[abeoprs]-[\w-]{10}|hooks\.slack\.com\/services\/T\w{8}/ },
-  { level: 'ci', is: 'an API key of a model provider', like: /\bsk-(?:ant|proj|or|svcacct)-[\w-]{20}|\bsk-[A-Za-z0-9]{40}/ },
+  {
+    level: 'ci',
+    is: 'an API key of a model provider',
+    like: /\bsk-(?:ant|proj|or|svcacct)-[\w-]{20}|\bsk-[A-Za-z0-9]{40}/,
+  },
   { level: 'ci', is: 'a Google API key', like: /\bAIza[\w-]{35}/ },
-  { level: 'ci', is: 'an npm token', like: /\bnpm_[A-Za-z0-9]{36}\b|:_(?:authToken|password|auth)\s{0,5}=\s{0,5}["']?[^\s$"'{]{8}/ },
+  {
+    level: 'ci',
+    is: 'an npm token',
+    like: /\bnpm_[A-Za-z0-9]{36}\b|:_(?:authToken|password|auth)\s{0,5}=\s{0,5}["']?[^\s$"'{]{8}/,
+  },
   { level: 'ci', is: 'a PyPI token', like: /\bpypi-AgEI[\w-]{50}/ },
   { level: 'ci', is: 'a Stripe key', like: /\b[rs]k_live_[A-Za-z0-9]{20}/ },
   { level: 'ci', is: 'a SendGrid key', like: /\bSG\.[\w-]{22}\.[\w-]{43}/ },

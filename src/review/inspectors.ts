@@ -38,7 +38,8 @@ function lineFacts(table: readonly LineFact[], added: readonly AddedLine[]): Fac
     const line = text.slice(0, LONGEST_LINE);
     for (const { level, when, say } of table) {
       const match = when.exec(line);
-      if (match) facts.push({ level, say: say.replace(/\$(\d)/g, (_, group: string) => quote(match[Number(group)] ?? '')) });
+      if (match)
+        facts.push({ level, say: say.replace(/\$(\d)/g, (_, group: string) => quote(match[Number(group)] ?? '')) });
     }
   }
   return facts;
@@ -49,8 +50,9 @@ function sectionFacts({ after, added }: Inspected): Fact[] {
   const facts: Fact[] = [];
   let section = '';
   for (const [at, text] of after.split('\n').entries()) {
-    section = /^\s*\[{1,2}([^\]]{1,200})\]/.exec(text)?.[1]?.trim() ?? section;
-    if (numbers.has(at + 1) && text.trim() !== '' && RUNS_CODE.test(section)) {
+    const header = /^\s*\[{1,2}([^\]]{1,200})\]/.exec(text)?.[1]?.trim();
+    section = header ?? section;
+    if (header === undefined && numbers.has(at + 1) && text.trim() !== '' && RUNS_CODE.test(section)) {
       facts.push({ level: 'host', say: `Adds to [${quote(section)}]: ${quote(text)}` });
     }
   }

@@ -52,11 +52,22 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
+    // Most lock files are not JSON.
     return undefined;
   }
 }
 
-const FOR_READERS = new Set(['funding', 'homepage', 'support', 'deprecated', 'license', 'authors', 'description', 'bugs', 'repository']);
+const FOR_READERS = new Set([
+  'funding',
+  'homepage',
+  'support',
+  'deprecated',
+  'license',
+  'authors',
+  'description',
+  'bugs',
+  'repository',
+]);
 const LINE_FOR_READERS = /^\s*["']?(?:homepage|funding|deprecated|description|license)["']?\s*[:=][^{]*$/i;
 // As lenient as URL parsers: any number of slashes, backslashes too, and the host stands after the last "@".
 const ORIGIN =

@@ -13,7 +13,10 @@ export function manifestFacts({ before, after }: Inspected): Fact[] {
   return [
     ...scripts.toSorted((a, b) => Number(b.hook) - Number(a.hook)).map((change) => change.fact),
     ...packages.map((change) => change.fact),
-    ...others.map((key): Fact => ({ level: 'host', say: `Changes ${key}: ${quote(JSON.stringify(now[key]) ?? 'removed')}` })),
+    ...others.map((key): Fact => ({
+      level: 'host',
+      say: `Changes ${key}: ${quote(JSON.stringify(now[key]) ?? 'removed')}`,
+    })),
   ];
 }
 
@@ -27,14 +30,18 @@ function compare(before: unknown, after: unknown, noun: string): { hook: boolean
     fact: { level: 'host', say },
   });
   return [
-    ...changed.map(([name, value]) => of(name, `${then.has(name) ? 'Changes' : 'Adds'} ${noun} ${quote(name)}: ${quote(value)}`)),
+    ...changed.map(([name, value]) =>
+      of(name, `${then.has(name) ? 'Changes' : 'Adds'} ${noun} ${quote(name)}: ${quote(value)}`),
+    ),
     ...removed.map((name) => of(name, `Removes ${noun} ${quote(name)}.`)),
   ];
 }
 
 function entries(value: unknown): Map<string, string> {
   if (!isRecord(value)) return new Map();
-  return new Map(Object.entries(value).map(([name, entry]) => [name, typeof entry === 'string' ? entry : JSON.stringify(entry)]));
+  return new Map(
+    Object.entries(value).map(([name, entry]) => [name, typeof entry === 'string' ? entry : JSON.stringify(entry)]),
+  );
 }
 
 function parse(text: string): Record<string, unknown> | null {
@@ -43,6 +50,7 @@ function parse(text: string): Record<string, unknown> | null {
     const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''));
     return isRecord(value) ? value : null;
   } catch {
+    // Broken JSON is told to the reviewer; it is not an error of ours.
     return null;
   }
 }
@@ -51,15 +59,18 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-const HOOKS = /^(?:(?:pre|post)?(?:install|prepare|pack|uninstall|publish)|prepublishOnly|dependencies|(?:pre|post)-(?:install|update|autoload-dump)(?:-cmd)?)$/;
+const HOOKS =
+  /^(?:(?:pre|post)?(?:install|prepare|pack|uninstall|publish)|prepublishOnly|dependencies|(?:pre|post)-(?:install|update|autoload-dump)(?:-cmd)?)$/;
 const SCRIPTS = ['scripts', 'tasks'];
-const PACKAGES = [
-  'dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies', 'overrides', 'resolutions', 'imports', 'require', 'require-dev',
-];
+const PACKAGES =
+  'dependencies devDependencies optionalDependencies peerDependencies overrides resolutions imports require require-dev'.split(
+    ' ',
+  );
 /** Keys that choose code to run, or where it is looked for. */
-const RUNNING = [
-  'bin', 'main', 'exports', 'type', 'workspaces', 'packageManager', 'bundleDependencies', 'bundledDependencies', 'trustedDependencies', 'gypfile', 'binary', 'config',
-  'husky', 'simple-git-hooks', 'pre-commit', 'gitHooks', 'lint-staged', 'eslintConfig', 'prettier', 'babel', 'jest', 'ava', 'mocha', 'nyc', 'c8', 'stylelint', 'commitlint',
-  'postcss', 'release', 'np', 'nodemonConfig', 'wireit', 'nx', 'volta', 'devEngines', 'pnpm', 'yarn', 'publishConfig', 'repositories', 'plugins', 'importMap', 'lock',
-  'patchedDependencies', 'catalog', 'catalogs', 'installConfig', 'contributes', 'activationEvents', 'lavamoat', 'tsd', 'tap', 'xo', 'size-limit', 'unpkg',
-];
+const RUNNING =
+  `bin main exports type workspaces packageManager bundleDependencies bundledDependencies trustedDependencies gypfile binary
+  config husky simple-git-hooks pre-commit gitHooks lint-staged eslintConfig prettier babel jest ava mocha nyc c8 stylelint commitlint
+  postcss release np nodemonConfig wireit nx volta devEngines pnpm yarn publishConfig repositories plugins importMap lock
+  patchedDependencies catalog catalogs installConfig contributes activationEvents lavamoat tsd tap xo size-limit unpkg`.split(
+    /\s+/,
+  );

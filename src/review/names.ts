@@ -9,7 +9,8 @@ export function inspectName(path: string): { refuse: string | null; warnings: st
   const names = path.split('/');
   const warnings = WARNINGS.filter((w) => names.some((name) => w.when(name))).map((w) => w.say);
   const plain = path.normalize('NFKC');
-  if (plain !== path && /^[ -~]+$/.test(plain)) warnings.push(`The name can be read as ${plain}, which is another file.`);
+  if (plain !== path && /^[ -~]+$/.test(plain))
+    warnings.push(`The name can be read as ${plain}, which is another file.`);
   return { refuse: null, warnings };
 }
 
@@ -95,15 +96,24 @@ const RESERVED = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00
 const WARNINGS: readonly { when: (name: string) => boolean; say: string }[] = [
   { when: (name) => /\p{Cc}/u.test(name), say: 'The name contains control characters.' },
   { when: (name) => UNSEEN.test(name), say: 'The name contains invisible or text-reordering characters.' },
-  { when: (name) => /[\p{Zs}\u2800]/u.test(name.replaceAll(' ', '')), say: 'The name contains a blank that is not a plain space.' },
+  {
+    when: (name) => /[\p{Zs}\u2800]/u.test(name.replaceAll(' ', '')),
+    say: 'The name contains a blank that is not a plain space.',
+  },
   { when: (name) => name.startsWith('-'), say: 'The name begins with a dash, so a program may take it for an option.' },
   { when: (name) => name.startsWith(' '), say: 'The name begins with a space.' },
   { when: (name) => /[. ]$/.test(name), say: 'The name ends in a dot or a space, which Windows drops.' },
   { when: (name) => RESERVED.test(name), say: 'The name is reserved on Windows.' },
   { when: (name) => /[<>:"|?*\\]/.test(name), say: 'The name contains a character that Windows does not allow.' },
-  { when: (name) => /^[^.]{1,6}~\d/.test(name), say: 'The name has the form of a Windows short name, which can stand for another file.' },
+  {
+    when: (name) => /^[^.]{1,6}~\d/.test(name),
+    say: 'The name has the form of a Windows short name, which can stand for another file.',
+  },
   { when: (name) => name.includes('\uFFFD'), say: 'The name contains U+FFFD: its bytes may not be UTF-8.' },
-  { when: (name) => name.normalize('NFC') !== name, say: 'The name is not in composed Unicode form (NFC); other systems may store it differently.' },
+  {
+    when: (name) => name.normalize('NFC') !== name,
+    say: 'The name is not in composed Unicode form (NFC); other systems may store it differently.',
+  },
   { when: mixesScripts, say: 'The name mixes Latin letters with Cyrillic or Greek ones that can look the same.' },
 ];
 

@@ -5,7 +5,9 @@
 import { foldPath } from './names.ts';
 
 /** Returns which of the rules hold for a path that went through foldPath, in their order. */
-export function compileRules<Rule extends { readonly match: readonly string[] }>(rules: readonly Rule[]): (folded: string) => Rule[] {
+export function compileRules<Rule extends { readonly match: readonly string[] }>(
+  rules: readonly Rule[],
+): (folded: string) => Rule[] {
   // The common shapes are looked up, for a thousand patterns are too many to try one by one on every path.
   const names = new Map<string, Set<Rule>>();
   const trees = new Map<string, Set<Rule>>();
@@ -33,6 +35,11 @@ export function compileRules<Rule extends { readonly match: readonly string[] }>
     for (const { rule, expression } of others) if (expression.test(folded)) found.add(rule);
     return found.size > 1 ? rules.filter((rule) => found.has(rule)) : [...found];
   };
+}
+
+/** Patterns from a text with blanks between them. */
+export function paths(list: string): string[] {
+  return list.trim().split(/\s+/);
 }
 
 function put<Rule>(map: Map<string, Set<Rule>>, key: string, rule: Rule): void {

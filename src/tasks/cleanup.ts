@@ -36,7 +36,7 @@ export async function planCleanup(world: World, options: CleanupOptions): Promis
   return {
     items: [
       ...strays(world).map(strayItem),
-      ...staleCgroups(CGROUPS).map(cgroupItem),
+      ...cgroupItems(),
       ...stay.flatMap(({ id, paths }) => [...applyItems(id, paths), ...lockItems(world, id, paths)]),
       ...removed,
       ...(await leftoverItems(world)),
@@ -118,13 +118,21 @@ function strayItem(stray: Stray): CleanupItem {
   return { kind: 'process', name: String(stray.pid), why: `of ${stray.task}, whose ags was killed`, bytes: 0, losesWork: false, remove: async () => (await endStrays([stray])).length > 0 };
 }
 
-function cgroupItem(directory: string): CleanupItem {
-  return {
-    kind: 'cgroup',
-    name: basename(directory),
-    why: 'of a sandbox whose ags was killed',
-    bytes: 0,
-    losesWork: false,
-    remove: async () => (await removeStale(dirname(directory))).includes(directory) || !existsSync(directory),
-  };
+/** Where each controller has a tree of its own, a sandbox has a group of the same name in each. */
+function cgroupItems(): CleanupItem[] {
+  const stale = staleCgroups(CGROUPS);
+  return [...new Set(stale.map((directory) => basename(directory)))].map((name) => {
+    const directories = stale.filter((directory) => basename(directory) === name);
+    return {
+      kind: 'cgroup',
+      name,
+      why: 'of a sandbox whose ags was killed',
+      bytes: 0,
+      losesWork: false,
+      async remove() {
+        for (const directory of directories) await removeStale(dirname(directory));
+        return directories.every((directory) => !existsSync(directory));
+      },
+    };
+  });
 }

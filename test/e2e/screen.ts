@@ -24,8 +24,8 @@ export interface Screen extends Disposable {
   clear(): Promise<void>;
 }
 
-export async function openScreen(machine: Machine, options: { columns?: number; rows?: number; env?: Record<string, string> } = {}): Promise<Screen> {
-  const socket = join(machine.root, 'tmux');
+export async function openScreen(machine: Machine, options: { columns?: number; rows?: number; env?: Record<string, string>; name?: string } = {}): Promise<Screen> {
+  const socket = join(machine.root, options.name ?? 'tmux');
   const identity = process.getuid?.() === 0 ? { uid: machine.uid, gid: machine.uid } : {};
   const env = { ...machine.env, TERM: 'xterm-256color', ...options.env };
   const tmux = (...args: string[]): string => {
@@ -37,7 +37,7 @@ export async function openScreen(machine: Machine, options: { columns?: number; 
   for (let tries = 0; tries < 200 && spawnSync('tmux', ['-S', socket, 'list-sessions'], { env, ...identity, stdio: 'pipe' }).stderr.includes('No such file'); tries++) await sleep(10);
   // Every prompt has its number, so that one that was there before is not taken for the next.
   const profile = join(machine.root, 'profile.sh');
-  writeFileSync(profile, `set +H\nPS1='<$?:\\#> '\nags() { ${process.execPath} ${AGS} "$@"; }\n`);
+  writeFileSync(profile, `set +H\nunset HISTFILE\nPS1='<$?:\\#> '\nags() { ${process.execPath} ${AGS} "$@"; }\n`);
   tmux('set-option', '-g', 'history-limit', '20000', ';', 'set-option', '-g', 'escape-time', '0', ';', 'new-session', '-d', '-x', String(options.columns ?? 120), '-y', String(options.rows ?? 40), `exec bash --noprofile --rcfile ${profile}`);
   let commands = 1;
   const screen: Screen = {

@@ -7,8 +7,8 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'print a completion script for your shell',
   usage: 'completion {bash|zsh|fish}',
-  about: `To install it for good, write it where your shell looks for it. bash: ${SHELLS.bash.install}. zsh: ${SHELLS.zsh.install}. fish: ${SHELLS.fish.install}.`,
-  examples: ['source <(ags completion bash)', SHELLS.bash.install, SHELLS.fish.install],
+  about: 'To install it for good, write it where your shell looks for it, as below. For zsh, "fpath+=~/.zfunc" must stand before "compinit" in ~/.zshrc.',
+  examples: ['source <(ags completion bash)', ...Object.values(SHELLS).map(({ install }) => install)],
   options: {},
   async run({ positionals }, ctx) {
     const [shell] = positionals;

@@ -14,7 +14,8 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'Show the configuration in force, and where each value comes from.',
   usage: 'config [path | <key>] [--all] [--json]',
-  about: 'Layers, later ones win: built-in, your config.yaml, the project\'s ags.yaml, flags. "ags config path" names the files.',
+  about:
+    'Layers, later ones win: built-in, your config.yaml, the project\'s ags.yaml, flags. "ags config path" names the files.',
   examples: ['ags config', 'ags config limits', 'ags config hide --all', 'ags config path'],
   options: {
     all: { type: 'boolean', about: 'List also every entry of the built-in lists' },
@@ -22,7 +23,10 @@ const verb: Verb = {
   },
   async run({ values, positionals }, ctx) {
     const [key] = positionals;
-    if (positionals.length > 1) throw new AgsError('usage.invalid', 'ags config takes one key at most.', { hint: 'For example: ags config limits' });
+    if (positionals.length > 1)
+      throw new AgsError('usage.invalid', 'ags config takes one key at most.', {
+        hint: 'For example: ags config limits',
+      });
     const input = await configInput(ctx);
     if (key === 'path') return showPaths(input, values['json'] === true, ctx);
     const config = await loadConfig(input);
@@ -37,7 +41,12 @@ const verb: Verb = {
 export default verb;
 
 export async function configInput(ctx: Context): Promise<ConfigInput> {
-  const { root } = await findProject({ cwd: ctx.cwd, home: ctx.home, stateDir: ctx.stateDir, configHome: ctx.env['XDG_CONFIG_HOME'] });
+  const { root } = await findProject({
+    cwd: ctx.cwd,
+    home: ctx.home,
+    stateDir: ctx.stateDir,
+    configHome: ctx.env['XDG_CONFIG_HOME'],
+  });
   return {
     home: ctx.home,
     userConfigFile: ctx.configFile,
@@ -57,20 +66,29 @@ interface Row {
 }
 
 function rowsOf(config: EffectiveConfig): Row[] {
-  const one = (name: string, value: string | number | boolean): Row => ({ name, value: String(value), origin: config.origins[name] ?? 'built-in' });
+  const one = (name: string, value: string | number | boolean): Row => ({
+    name,
+    value: String(value),
+    origin: config.origins[name] ?? 'built-in',
+  });
   const many = (name: string, list: readonly string[]): Row[] => list.map((value, i) => one(`${name}[${i}]`, value));
   return [
     one('user', config.user),
     one('workspace', config.workspace),
     one('tools.defaults', config.toolDefaults),
     ...many('tools', config.toolDirs),
-    ...many('mounts', config.mounts.map(({ path }) => path)),
+    ...many(
+      'mounts',
+      config.mounts.map(({ path }) => path),
+    ),
     ...many('etc', config.etc),
     ...many('env.pass', config.envPass),
     ...Object.entries(config.envSet).map(([name, value]) => one(`env.set.${name}`, value)),
     ...many('hide', config.hide),
     ...many('reveal', config.reveal),
-    ...LIMIT_NAMES.map((name) => one(`limits.${name}`, LIMIT_KINDS[name].format(config.limits[LIMIT_KINDS[name].field]))),
+    ...LIMIT_NAMES.map((name) =>
+      one(`limits.${name}`, LIMIT_KINDS[name].format(config.limits[LIMIT_KINDS[name].field])),
+    ),
     one('kernel.ptrace', config.kernel.ptrace),
     one('kernel.unixSockets', config.kernel.unixSockets),
     ...many('review.risky', config.risky),
@@ -83,7 +101,8 @@ function isBelow(name: string, key: string): boolean {
 
 /** The built-in part of a list as one row. */
 function folded(rows: readonly Row[]): Row[] {
-  const listOf = (row: Row): string | undefined => (row.origin === 'built-in' ? /^(.*)\[\d+\]$/.exec(row.name)?.[1] : undefined);
+  const listOf = (row: Row): string | undefined =>
+    row.origin === 'built-in' ? /^(.*)\[\d+\]$/.exec(row.name)?.[1] : undefined;
   const counts = new Map<string, number>();
   for (const row of rows) {
     const list = listOf(row);
@@ -95,14 +114,24 @@ function folded(rows: readonly Row[]): Row[] {
     if (list === undefined) return [row];
     if (seen.has(list)) return [];
     seen.add(list);
-    return [{ name: list, value: `(${counts.get(list)} entries; see them with: ags config ${list} --all)`, origin: row.origin }];
+    return [
+      {
+        name: list,
+        value: `(${counts.get(list)} entries; see them with: ags config ${list} --all)`,
+        origin: row.origin,
+      },
+    ];
   });
 }
 
 function tableOf(rows: readonly Row[]): string {
-  const cells = rows.map(({ name, value, origin }) => [name.replace(/\[\d+\]$/, ''), visible(value) || '""', visible(origin)] as const);
+  const cells = rows.map(
+    ({ name, value, origin }) => [name.replace(/\[\d+\]$/, ''), visible(value) || '""', visible(origin)] as const,
+  );
   const width = (column: 0 | 1): number => Math.min(60, Math.max(0, ...cells.map((row) => row[column].length)));
-  return cells.map(([name, value, origin]) => `${name.padEnd(width(0))}  ${value.padEnd(width(1))}  ${origin}\n`).join('');
+  return cells
+    .map(([name, value, origin]) => `${name.padEnd(width(0))}  ${value.padEnd(width(1))}  ${origin}\n`)
+    .join('');
 }
 
 function jsonOf(config: EffectiveConfig, rows: readonly Row[], key: string | undefined): unknown {
@@ -111,12 +140,28 @@ function jsonOf(config: EffectiveConfig, rows: readonly Row[], key: string | und
 
 function unknownKey(key: string, config: EffectiveConfig): AgsError {
   const known = [...KEYS, ...Object.keys(config.origins).filter((name) => !name.includes('['))];
-  if (known.includes(key)) return new AgsError('usage.invalid', `${key} is not set.`, { hint: `To set it, write it into ags.yaml: ags init` });
+  if (known.includes(key))
+    return new AgsError('usage.invalid', `${key} is not set.`, { hint: `To set it, write it into ags.yaml: ags init` });
   const near = suggest(key, known);
-  return new AgsError('usage.invalid', `There is no key "${visible(key)}".`, { hint: near ? `Did you mean: ags config ${near}` : 'All keys: ags config' });
+  return new AgsError('usage.invalid', `There is no key "${visible(key)}".`, {
+    hint: near ? `Did you mean: ags config ${near}` : 'All keys: ags config',
+  });
 }
 
-const KEYS = ['tools', 'mounts', 'etc', 'env', 'env.pass', 'env.set', 'hide', 'reveal', 'limits', 'kernel', 'review', 'review.risky'];
+const KEYS = [
+  'tools',
+  'mounts',
+  'etc',
+  'env',
+  'env.pass',
+  'env.set',
+  'hide',
+  'reveal',
+  'limits',
+  'kernel',
+  'review',
+  'review.risky',
+];
 
 function showPaths(input: ConfigInput, json: boolean, ctx: Context): number {
   const files = [
@@ -124,6 +169,8 @@ function showPaths(input: ConfigInput, json: boolean, ctx: Context): number {
     { layer: 'project', path: join(input.projectDir, 'ags.yaml') },
   ].map((file) => ({ ...file, exists: existsSync(file.path) }));
   if (json) ctx.stdout.write(`${JSON.stringify({ files }, null, 2)}\n`);
-  else for (const { layer, path, exists } of files) ctx.stdout.write(`${layer.padEnd(7)}  ${visible(path)}${exists ? '' : '  (not there)'}\n`);
+  else
+    for (const { layer, path, exists } of files)
+      ctx.stdout.write(`${layer.padEnd(7)}  ${visible(path)}${exists ? '' : '  (not there)'}\n`);
   return EXIT.done;
 }

@@ -15,13 +15,21 @@ const verb: Verb = {
     print: { type: 'boolean', about: 'Write to standard output instead of a file' },
   },
   async run({ values, positionals }, ctx) {
-    if (positionals.length > 0) throw new AgsError('usage.invalid', 'ags init takes no arguments.', { hint: 'Go into the project first, then: ags init' });
+    if (positionals.length > 0)
+      throw new AgsError('usage.invalid', 'ags init takes no arguments.', {
+        hint: 'Go into the project first, then: ags init',
+      });
     const { configTemplate } = await import('../../config/template.ts');
     if (values['print'] === true) {
       ctx.stdout.write(configTemplate());
       return EXIT.done;
     }
-    const { root } = await findProject({ cwd: ctx.cwd, home: ctx.home, stateDir: ctx.stateDir, configHome: ctx.env['XDG_CONFIG_HOME'] });
+    const { root } = await findProject({
+      cwd: ctx.cwd,
+      home: ctx.home,
+      stateDir: ctx.stateDir,
+      configHome: ctx.env['XDG_CONFIG_HOME'],
+    });
     writeWhole(join(root, 'ags.yaml'), configTemplate(), values['force'] === true);
     ctx.stderr.write('Wrote ags.yaml. Nothing in it is in force until you take away a #.\n');
     return EXIT.done;

@@ -11,7 +11,7 @@ const verb: Verb = {
   summary: 'list sandboxes with changes, and running ones',
   usage: 'list [--all] [--size] [-q | --json]',
   about: 'A sandbox that has ended without changes leaves nothing behind, so what is listed here is running, waits for your review, or was killed. Where a task is to be named, the beginning of its name is enough, and @ is the latest one.',
-  examples: ['ags list', 'ags list --all --size', 'ags rm $(ags list -q)', "ags list --json | jq '.tasks[] | select(.needsReview) | .name'"],
+  examples: ['ags list', 'ags list --all --size', 'ags list -q', "ags list --json | jq '.tasks[] | select(.needsReview) | .name'"],
   options: {
     all: { type: 'boolean', short: 'a', about: 'tasks of all projects; those of this one come first' },
     size: { type: 'boolean', about: 'also measure what each task takes on the disk' },

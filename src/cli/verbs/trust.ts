@@ -19,8 +19,12 @@ const verb: Verb = {
     json: { type: 'boolean', about: 'Print JSON; approves nothing without --yes' },
   },
   async run({ values, positionals }, ctx) {
-    if (positionals.length > 0) throw new AgsError('usage.invalid', 'ags trust takes no arguments.', { hint: 'Go into the project first, then: ags trust' });
-    if (values['yes'] === true && values['revoke'] === true) throw new AgsError('usage.invalid', '--yes and --revoke exclude each other.');
+    if (positionals.length > 0)
+      throw new AgsError('usage.invalid', 'ags trust takes no arguments.', {
+        hint: 'Go into the project first, then: ags trust',
+      });
+    if (values['yes'] === true && values['revoke'] === true)
+      throw new AgsError('usage.invalid', '--yes and --revoke exclude each other.');
     const input = await configInput(ctx);
     if (values['revoke'] === true) return takeBack(input, values['json'] === true, ctx);
 
@@ -28,11 +32,18 @@ const verb: Verb = {
     const request = { stateDir: input.stateDir, projectDir: input.projectDir, bytes, asks };
     const json = values['json'] === true;
     const before = isTrusted(request);
-    if (!json) ctx.stderr.write(before ? settled(hasProjectFile, asks) : `${visible(input.projectDir)}/ags.yaml asks for:\n${lines(asks)}`);
+    if (!json)
+      ctx.stderr.write(
+        before ? settled(hasProjectFile, asks) : `${visible(input.projectDir)}/ags.yaml asks for:\n${lines(asks)}`,
+      );
     const approved = before || values['yes'] === true || (!json && (await saysYes(ctx)));
     if (approved && !before) approve({ ...request, now: ctx.now() });
-    if (json) ctx.stdout.write(`${JSON.stringify({ project: input.projectDir, sha256: hasProjectFile ? sha256(bytes) : null, asks, approved }, null, 2)}\n`);
-    else if (!before) ctx.stderr.write(approved ? 'Approved. If the file changes, you are asked again.\n' : 'Not approved.\n');
+    if (json)
+      ctx.stdout.write(
+        `${JSON.stringify({ project: input.projectDir, sha256: hasProjectFile ? sha256(bytes) : null, asks, approved }, null, 2)}\n`,
+      );
+    else if (!before)
+      ctx.stderr.write(approved ? 'Approved. If the file changes, you are asked again.\n' : 'Not approved.\n');
     return approved ? EXIT.done : EXIT.failed;
   },
 };
@@ -50,7 +61,10 @@ function lines(asks: readonly string[]): string {
 }
 
 async function saysYes(ctx: Context): Promise<boolean> {
-  if (!ctx.stdin.isTTY) throw new AgsError('usage.no-terminal', 'There is no terminal to ask you on.', { hint: 'To approve without being asked: ags trust --yes' });
+  if (!ctx.stdin.isTTY)
+    throw new AgsError('usage.no-terminal', 'There is no terminal to ask you on.', {
+      hint: 'To approve without being asked: ags trust --yes',
+    });
   const answer = await ctx.ask('Approve this for this project? [y/N] ');
   return /^y(es)?$/i.test(answer.trim());
 }

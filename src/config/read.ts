@@ -13,7 +13,7 @@ export interface LayerFile {
   readonly bytes: Buffer;
 }
 
-export const MAX_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 
 export function readLayerFiles(input: { userConfigFile: string; projectDir: string }): LayerFile[] {
   const path = join(input.projectDir, 'ags.yaml');

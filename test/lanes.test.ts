@@ -2,249 +2,85 @@
 import { describe, expect, test } from 'vitest';
 import { LANE_RULES, MEDIA_FILES, TEST_FILES } from '../src/review/lane-rules.ts';
 import { classify, type Content } from '../src/review/lanes.ts';
+import { paths } from '../src/review/path-pattern.ts';
 
 /** At least one real path for every rule. */
 const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
-  'package-manifest': ['package.json', 'packages/a/package.json', 'composer.json', 'deno.jsonc'],
-  'package-config': [
-    '.npmrc',
-    '.yarnrc.yml',
-    '.pnpmfile.cjs',
-    'pnpm-workspace.yaml',
-    '.yarn/releases/yarn.cjs',
-    'native/binding.gyp',
-  ],
-  'git-hooks': [
-    '.husky/pre-commit',
-    '.husky/_/husky.sh',
-    '.githooks/x',
-    'lefthook.yml',
-    '.pre-commit-config.yaml',
-    'tools/post-checkout',
-  ],
-  'git-attributes': ['.gitattributes', 'docs/.gitattributes', 'GITATT~1'],
-  'git-modules': ['.gitmodules'],
-  'git-config': ['.gitconfig', 'dotfiles/work.gitconfig'],
-  repository: ['fixtures/repo.git/config', 'fixtures/bare/HEAD', '.hg/hgrc'],
-  make: ['Makefile', 'GNUmakefile', 'rules/common.mk', 'Makefile.am'],
-  'task-runner': ['justfile', 'Taskfile.yml', 'Rakefile', 'lib/tasks/db.rake', 'turbo.json', 'meson.build'],
-  'build-tool': [
-    'BUILD.bazel',
-    'defs.bzl',
-    'configure.ac',
-    'build.sbt',
-    'mix.exs',
-    'Gemfile',
-    'App.csproj',
-    'Directory.Build.props',
-    'Package.swift',
-  ],
-  cargo: ['build.rs', '.cargo/config.toml', '.cargo/config', 'rust-toolchain.toml'],
-  gradle: [
-    'build.gradle',
-    'app/build.gradle.kts',
-    'gradlew',
-    'gradle/wrapper/gradle-wrapper.properties',
-    'buildSrc/src/main/X.java',
-  ],
-  maven: ['pom.xml', 'mvnw', '.mvn/extensions.xml'],
-  cmake: ['CMakeLists.txt', 'cmake/find.cmake', 'CMakePresets.json'],
-  'python-project': ['pyproject.toml', 'setup.cfg', 'uv.toml'],
-  'python-startup': [
-    'setup.py',
-    'tests/conftest.py',
-    'noxfile.py',
-    'tox.ini',
-    'lib/evil.pth',
-    'sitecustomize.py',
-    '.pylintrc',
-  ],
-  'js-config': [
-    'vite.config.ts',
-    'webpack.config.js',
-    'webpack.prod.js',
-    'rollup.config.mjs',
-    '.eslintrc.json',
-    'eslint.config.js',
-    '.prettierrc',
-    'babel.config.json',
-    'jest.config.ts',
-    'vitest.config.mts',
-    'next.config.mjs',
-    'nuxt.config.ts',
-    'svelte.config.js',
-    'astro.config.mjs',
-    'postcss.config.cjs',
-    'tailwind.config.ts',
-    'playwright.config.ts',
-    'metro.config.js',
-    'gulpfile.babel.js',
-    'Gruntfile.js',
-    'commitlint.config.js',
-    '.lintstagedrc.json',
-    '.storybook/main.ts',
-    'anything.config.ts',
-    '.foorc.js',
-    'karma.conf.js',
-  ],
-  environment: [
-    '.envrc',
-    '.tool-versions',
-    'mise.toml',
-    '.mise.local.toml',
-    '.config/mise/config.toml',
-    '.direnv/bin/x',
-    'devbox.json',
-  ],
-  nix: ['flake.nix', 'shell.nix'],
-  editor: [
-    '.vscode/tasks.json',
-    '.vscode',
-    '.idea/runConfigurations/x.xml',
-    '.zed/tasks.json',
-    '.fleet/run.json',
-    'my.code-workspace',
-    '.nvim.lua',
-    '.dir-locals.el',
-    '.exrc',
-  ],
-  container: [
-    '.devcontainer/devcontainer.json',
-    'Dockerfile',
-    'Dockerfile.dev',
-    'docker-compose.override.yml',
-    'compose.yaml',
-    'Vagrantfile',
-    'Procfile',
-    'Procfile.dev',
-  ],
-  script: ['run.sh', 'a/b.bash', 'x.zsh', 'x.fish', 'x.ps1', 'x.bat', 'x.cmd', 'x.desktop'],
-  'shell-start': ['.bashrc', '.profile', '.zshenv', '.ssh/config', '.gdbinit', '.config/fish/config.fish', '.Rprofile'],
-  'installed-code': [
-    'node_modules/.bin/tsc',
-    'a/node_modules/x/index.js',
-    '.venv/bin/python',
-    'vendor/autoload.php',
-    'src/__pycache__/x.cpython-312.pyc',
-  ],
-  'native-code': ['x.exe', 'lib/x.so', 'lib/x.so.1', 'x.node', 'x.jar', 'x.pyc', 'x.wasm', 'x.dylib'],
-  agent: [
-    'CLAUDE.md',
-    'CLAUDE.local.md',
-    'docs/AGENTS.md',
-    'GEMINI.md',
-    '.claude/settings.json',
-    '.claude/hooks/x',
-    '.mcp.json',
-    '.cursor/rules/x.mdc',
-    '.codex/config.toml',
-    '.gemini/settings.json',
-    '.github/copilot-instructions.md',
-    '.aider.conf.yml',
-    '.opencode/x',
-    '.windsurfrules',
-    '.clinerules',
-    '.goosehints',
-  ],
-  ags: ['ags.yaml', 'sub/ags.yaml', '.ags/config', '.ags'],
-  'github-workflow': [
-    '.github/workflows/ci.yml',
-    '.github/actions/x/index.js',
-    'action.yml',
-    '.forgejo/workflows/x.yaml',
-  ],
-  ci: [
-    '.gitlab-ci.yml',
-    '.circleci/config.yml',
-    'azure-pipelines.yml',
-    'Jenkinsfile',
-    '.buildkite/pipeline.yml',
-    '.travis.yml',
-    '.drone.yml',
-    '.woodpecker.yml',
-    '.woodpecker/x.yml',
-    'bitbucket-pipelines.yml',
-  ],
-  'repository-rules': [
-    'renovate.json',
-    '.github/renovate.json5',
-    '.github/dependabot.yml',
-    'CODEOWNERS',
-    '.github/CODEOWNERS',
-    '.mergify.yml',
-  ],
-  'secret-file': [
-    '.env',
-    '.env.production',
-    'app/.env.local',
-    'prod.env',
-    'certs/server.pem',
-    'x.key',
-    'id_rsa',
-    'id_ed25519.pub',
-    '.netrc',
-    'secrets.yaml',
-    '.aws/credentials',
-  ],
-  infrastructure: [
-    'main.tf',
-    'ansible/site.yml',
-    'playbook.yml',
-    'roles/web/tasks/main.yml',
-    'k8s/app.yaml',
-    'Chart.yaml',
-    'helm/x',
-    'charts/a/templates/b.yaml',
-    'app.service',
-  ],
-  deployment: ['deploy.ts', 'deploy/prod.yml', 'netlify.toml', 'fly.toml', '.goreleaser.yml', 'vercel.json'],
-  lockfile: ['package-lock.json', 'yarn.lock', 'pnpm-lock.yaml', 'Cargo.lock', 'go.sum', 'uv.lock'],
-  dependencies: ['requirements.txt', 'requirements-dev.txt', 'go.mod', 'Cargo.toml', 'Pipfile'],
-  'version-pin': ['.nvmrc', '.node-version', '.python-version', '.ruby-version'],
-  'compiler-config': ['tsconfig.json', 'tsconfig.build.json', '.golangci.yml'],
-  'hides-files': ['.gitignore', 'src/.gitignore', '.npmignore'],
-  'scanner-exceptions': ['.snyk', '.trivyignore', '.gitleaks.toml'],
-  'loads-code': ['model.pkl', 'analysis.ipynb'],
-  archive: ['a.zip', 'a.tar.gz', 'x.whl'],
-  generated: ['a.min.js', 'dist/index.js'],
+  'package-manifest': paths('package.json packages/a/package.json composer.json deno.jsonc'),
+  'package-config': paths(
+    `.npmrc .yarnrc.yml .pnpmfile.cjs pnpm-workspace.yaml .yarn/releases/yarn.cjs native/binding.gyp`,
+  ),
+  'git-hooks': paths(
+    `.husky/pre-commit .husky/_/husky.sh .githooks/x lefthook.yml .pre-commit-config.yaml tools/post-checkout`,
+  ),
+  'git-attributes': paths('.gitattributes docs/.gitattributes GITATT~1'),
+  'git-modules': paths('.gitmodules'),
+  'git-config': paths('.gitconfig dotfiles/work.gitconfig'),
+  repository: paths('fixtures/repo.git/config fixtures/bare/HEAD .hg/hgrc'),
+  make: paths('Makefile GNUmakefile rules/common.mk Makefile.am'),
+  'task-runner': paths('justfile Taskfile.yml Rakefile lib/tasks/db.rake turbo.json meson.build'),
+  'build-tool': paths(
+    `BUILD.bazel defs.bzl configure.ac build.sbt mix.exs Gemfile App.csproj Directory.Build.props Package.swift`,
+  ),
+  cargo: paths('build.rs .cargo/config.toml .cargo/config rust-toolchain.toml'),
+  gradle: paths(
+    `build.gradle app/build.gradle.kts gradlew gradle/wrapper/gradle-wrapper.properties buildSrc/src/main/X.java`,
+  ),
+  maven: paths('pom.xml mvnw .mvn/extensions.xml'),
+  cmake: paths('CMakeLists.txt cmake/find.cmake CMakePresets.json'),
+  'python-project': paths('pyproject.toml setup.cfg uv.toml'),
+  'python-startup': paths(`setup.py tests/conftest.py noxfile.py tox.ini lib/evil.pth sitecustomize.py .pylintrc`),
+  'js-config': paths(`vite.config.ts webpack.config.js webpack.prod.js rollup.config.mjs .eslintrc.json eslint.config.js
+    .prettierrc babel.config.json jest.config.ts vitest.config.mts next.config.mjs nuxt.config.ts
+    svelte.config.js astro.config.mjs postcss.config.cjs tailwind.config.ts playwright.config.ts metro.config.js
+    gulpfile.babel.js Gruntfile.js commitlint.config.js .lintstagedrc.json .storybook/main.ts anything.config.ts
+    .foorc.js karma.conf.js`),
+  environment: paths(
+    `.envrc .tool-versions mise.toml .mise.local.toml .config/mise/config.toml .direnv/bin/x devbox.json`,
+  ),
+  nix: paths('flake.nix shell.nix'),
+  editor:
+    paths(`.vscode/tasks.json .vscode .idea/runConfigurations/x.xml .zed/tasks.json .fleet/run.json my.code-workspace
+    .nvim.lua .dir-locals.el .exrc`),
+  container: paths(`.devcontainer/devcontainer.json Dockerfile Dockerfile.dev docker-compose.override.yml compose.yaml
+    Vagrantfile Procfile Procfile.dev`),
+  script: paths('run.sh a/b.bash x.zsh x.fish x.ps1 x.bat x.cmd x.desktop'),
+  'shell-start': paths('.bashrc .profile .zshenv .ssh/config .gdbinit .config/fish/config.fish .Rprofile'),
+  'installed-code': paths(`node_modules/.bin/tsc a/node_modules/x/index.js .venv/bin/python vendor/autoload.php
+    src/__pycache__/x.cpython-312.pyc`),
+  'native-code': paths('x.exe lib/x.so lib/x.so.1 x.node x.jar x.pyc x.wasm x.dylib'),
+  agent: paths(`CLAUDE.md CLAUDE.local.md docs/AGENTS.md GEMINI.md .claude/settings.json .claude/hooks/x .mcp.json
+    .cursor/rules/x.mdc .codex/config.toml .gemini/settings.json .github/copilot-instructions.md .aider.conf.yml
+    .opencode/x .windsurfrules .clinerules .goosehints`),
+  ags: paths('ags.yaml sub/ags.yaml .ags/config .ags'),
+  'github-workflow': paths(`.github/workflows/ci.yml .github/actions/x/index.js action.yml .forgejo/workflows/x.yaml`),
+  ci: paths(`.gitlab-ci.yml .circleci/config.yml azure-pipelines.yml Jenkinsfile .buildkite/pipeline.yml .travis.yml
+    .drone.yml .woodpecker.yml .woodpecker/x.yml bitbucket-pipelines.yml`),
+  'repository-rules': paths(
+    `renovate.json .github/renovate.json5 .github/dependabot.yml CODEOWNERS .github/CODEOWNERS .mergify.yml`,
+  ),
+  'secret-file': paths(`.env .env.production app/.env.local prod.env certs/server.pem x.key id_rsa id_ed25519.pub .netrc
+    secrets.yaml .aws/credentials`),
+  infrastructure: paths(`main.tf ansible/site.yml playbook.yml roles/web/tasks/main.yml k8s/app.yaml Chart.yaml helm/x
+    charts/a/templates/b.yaml app.service`),
+  deployment: paths('deploy.ts deploy/prod.yml netlify.toml fly.toml .goreleaser.yml vercel.json'),
+  lockfile: paths('package-lock.json yarn.lock pnpm-lock.yaml Cargo.lock go.sum uv.lock'),
+  dependencies: paths('requirements.txt requirements-dev.txt go.mod Cargo.toml Pipfile'),
+  'version-pin': paths('.nvmrc .node-version .python-version .ruby-version'),
+  'compiler-config': paths('tsconfig.json tsconfig.build.json .golangci.yml'),
+  'hides-files': paths('.gitignore src/.gitignore .npmignore'),
+  'scanner-exceptions': paths('.snyk .trivyignore .gitleaks.toml'),
+  'loads-code': paths('model.pkl analysis.ipynb'),
+  archive: paths('a.zip a.tar.gz x.whl'),
+  generated: paths('a.min.js dist/index.js'),
 };
 
-const INERT = [
-  'README.md',
-  'src/app.ts',
-  'src/hooks/useThing.ts',
-  'src/index.js',
-  'docs/guide.md',
-  'lib/parser.py',
-  'cmd/main.go',
-  'src/main.rs',
-  'LICENSE',
-  'a/b/c.txt',
-  'src/config.ts',
-  'src/make.ts',
-  'src/environment.ts',
-  'src/docker.ts',
-  'public/index.html',
-  'src/styles.css',
-  'app/models/user.rb',
-  'src/package.ts',
-  'my-package.json.md',
-  'src/git.ts',
-  'data.json',
-  'src/secrets.ts',
-  'src/charts/Bar.tsx',
-  'src/roles/admin.ts',
-  'src/inventory/list.ts',
-  'app/tasks.py',
-  'notclaude.md',
-  'xage.yaml',
-  'test/app.test.ts',
-  'i18n/de.json',
-  'src/build.ts',
-  'tsx/setup.ts',
-  'src/__snapshots__/a.tsx.snap',
-  'docs/deploy.rst',
-];
+const INERT =
+  paths(`README.md src/app.ts src/hooks/useThing.ts src/index.js docs/guide.md lib/parser.py cmd/main.go src/main.rs
+  LICENSE a/b/c.txt src/config.ts src/make.ts src/environment.ts src/docker.ts public/index.html
+  src/styles.css app/models/user.rb src/package.ts my-package.json.md src/git.ts data.json src/secrets.ts
+  src/charts/Bar.tsx src/roles/admin.ts src/inventory/list.ts app/tasks.py notclaude.md xage.yaml
+  test/app.test.ts i18n/de.json src/build.ts tsx/setup.ts src/__snapshots__/a.tsx.snap docs/deploy.rst`);
 
 describe('the rules', () => {
   test('each have an example', () => {
@@ -254,23 +90,27 @@ describe('the rules', () => {
   test.each(LANE_RULES.map((rule) => [rule.id, rule] as const))(
     '%s tells of its files, at any depth and in any case',
     (id, rule) => {
-      for (const example of EXAMPLES[id] ?? []) {
-        for (const path of [example, `packages/a/${example}`, example.toUpperCase(), `x/${example} `, `${example}.`])
-          expectRule(path, rule);
-      }
+      const spellings = (EXAMPLES[id] ?? []).flatMap((path) => [
+        path,
+        `packages/a/${path}`,
+        path.toUpperCase(),
+        `x/${path} `,
+        `${path}.`,
+      ]);
+      expect(spellings.length).toBeGreaterThan(0);
+      expect(spellings.filter((path) => !obeys(path, rule))).toEqual([]);
     },
   );
 
   test('hold for every one of their patterns', () => {
-    for (const rule of LANE_RULES) {
-      for (const pattern of rule.match) {
-        expectRule(pattern.replace('/**', '/some/file').replaceAll('*', 'x'), rule);
-        expectRule(
-          `deep/down/${pattern.replace('/**', '').replace('/*/', '/z/').replaceAll('*', '').replace(/\.$/, '.z').toUpperCase()}`,
-          rule,
-        );
-      }
-    }
+    const missed = LANE_RULES.flatMap((rule) =>
+      rule.match.flatMap((pattern) => {
+        const full = pattern.replace('/**', '/some/file').replaceAll('*', 'x');
+        const shortest = pattern.replace('/**', '').replace('/*/', '/z/').replaceAll('*', '').replace(/\.$/, '.z');
+        return [full, `deep/down/${shortest.toUpperCase()}`].filter((path) => !obeys(path, rule));
+      }),
+    );
+    expect(missed).toEqual([]);
   });
 
   test('are written once, and their sentences end', () => {
@@ -287,8 +127,8 @@ describe('the rules', () => {
   });
 
   test('say nothing about ordinary files', () => {
-    for (const path of INERT)
-      expect(classify({ path, before: file('a\n'), after: file('b\n') }), path).toEqual({ lane: 'inert', reasons: [] });
+    const told = INERT.map((path) => ({ path, ...classify({ path, before: file('a\n'), after: file('b\n') }) }));
+    expect(told).toEqual(INERT.map((path) => ({ path, lane: 'inert', reasons: [] })));
   });
 
   test('look-only rules leave the lane inert', () => {
@@ -299,21 +139,13 @@ describe('the rules', () => {
   });
 
   test('are not stepped around by spelling', () => {
-    for (const path of [
-      'PACKAGE.JSON',
-      './package.json',
-      'package.json.',
-      'package.json ',
-      'a\\package.json',
-      'package.json::$DATA',
-      'pac\u212aage.json',
-      'pack\u200bage.json',
-      'ｐackage.json',
-      'pac\u00adkage.json',
-      'package.j\u017fon',
-    ]) {
-      expect(classify({ path, before: null, after: file('{}') }).lane, path).toBe('host');
-    }
+    const spellings = [
+      ...paths(
+        'PACKAGE.JSON ./package.json package.json. a\\package.json package.json::$DATA pac\u212aage.json ｐackage.json',
+      ),
+      ...['package.json ', 'pack\u200bage.json', 'pac\u00adkage.json', 'package.j\u017fon'],
+    ];
+    expect(spellings.filter((path) => classify({ path, before: null, after: file('{}') }).lane !== 'host')).toEqual([]);
     expect(classify({ path: '.HUSKY /x', before: null, after: file('') }).lane).toBe('host');
     expect(classify({ path: '.husky', before: null, after: link('elsewhere') }).lane).toBe('host');
   });
@@ -346,11 +178,6 @@ describe('the rules', () => {
 });
 
 describe('inside known files', () => {
-  const facts = (path: string, before: string | null, after: string): string[] => {
-    const told = classify({ path, before: before === null ? null : file(before), after: file(after) }).reasons;
-    return told.filter((reason) => !LANE_RULES.some((rule) => rule.reason === reason));
-  };
-
   test('install scripts of a package are told first', () => {
     const before = JSON.stringify({ scripts: { test: 'vitest', old: 'x' }, dependencies: { a: '1' } });
     const after = JSON.stringify({
@@ -466,16 +293,6 @@ describe('inside known files', () => {
   });
 
   test('another registry in a lock file', () => {
-    const lock = (...urls: string[]): string =>
-      JSON.stringify({
-        lockfileVersion: 3,
-        packages: Object.fromEntries(
-          urls.map((resolved, at) => [
-            `node_modules/p${at}`,
-            { version: '1', resolved, funding: { url: 'https://sponsor.test/x' } },
-          ]),
-        ),
-      });
     const base = lock('https://registry.test/a.tgz');
     expect(
       classify({ path: 'package-lock.json', before: file(base), after: file(lock('https://registry.test/b.tgz')) }),
@@ -496,14 +313,9 @@ describe('inside known files', () => {
       ['git+ssh://git@evil.test/a.git', 'git+ssh://evil.test'],
       ['file:../evil', 'file:'],
     ] as const) {
-      expect(
-        classify({
-          path: 'package-lock.json',
-          before: file(base),
-          after: file(lock('https://registry.test/a.tgz', url)),
-        }),
+      const after = file(lock('https://registry.test/a.tgz', url));
+      expect({ url, ...classify({ path: 'package-lock.json', before: file(base), after }) }).toEqual({
         url,
-      ).toEqual({
         lane: 'host',
         reasons: [`Takes packages from ${origin}, which it did not before.`, 'Fixes which code an install downloads.'],
       });
@@ -837,7 +649,7 @@ test('hostile text does not make the review slow', () => {
     '-----BEGIN ',
     '[[',
     '\u200d\u{1f468}',
-    '$' + '{{',
+    '$\u007b{',
     '@',
     'test.',
   ];
@@ -860,11 +672,22 @@ test('hostile text does not make the review slow', () => {
   expect(performance.now() - started).toBeLessThan(8000);
 }, 30_000);
 
-function expectRule(path: string, rule: (typeof LANE_RULES)[number]): void {
+function obeys(path: string, rule: (typeof LANE_RULES)[number]): boolean {
   const { lane, reasons } = classify({ path, before: null, after: file('x\n') });
-  expect(reasons, path).toContain(rule.reason);
-  if (rule.lane === 'host') expect(lane, path).toBe('host');
-  if (rule.lane === 'ci') expect(lane, path).not.toBe('inert');
+  const strictEnough = { host: ['host'], ci: ['host', 'ci'], look: ['host', 'ci', 'inert'] }[rule.lane];
+  return reasons.includes(rule.reason) && strictEnough.includes(lane);
+}
+
+/** What is told beyond the sentences of the rules themselves. */
+function facts(path: string, before: string | null, after: string): string[] {
+  const told = classify({ path, before: before === null ? null : file(before), after: file(after) }).reasons;
+  return told.filter((reason) => !LANE_RULES.some((rule) => rule.reason === reason));
+}
+
+function lock(...urls: string[]): string {
+  const funding = { url: 'https://sponsor.test/x' };
+  const packages = urls.map((resolved, at) => [`node_modules/p${at}`, { version: '1', resolved, funding }]);
+  return JSON.stringify({ lockfileVersion: 3, packages: Object.fromEntries(packages) });
 }
 
 function file(text: string): Content {

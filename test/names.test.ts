@@ -63,22 +63,8 @@ describe('a name is refused', () => {
   });
 
   test('but names that only contain the word are fine', () => {
-    for (const path of [
-      '.github/x',
-      '.gitignore',
-      'git',
-      'digit',
-      '.gitx',
-      'x.git',
-      'agit~1x',
-      '.git2',
-      'git~x',
-      '...',
-      'a..b',
-      '..a',
-    ]) {
-      expect(inspectName(path).refuse, path).toBeNull();
-    }
+    const fine = '.github/x .gitignore git digit .gitx x.git agit~1x .git2 git~x ... a..b ..a'.split(' ');
+    expect(fine.filter((path) => inspectName(path).refuse !== null)).toEqual([]);
   });
 
   test('at exactly the limits it is not', () => {

@@ -60,9 +60,9 @@ export function createSanitizer(options: { maxLine?: number; keepColour?: boolea
     let at = 0;
     while (at < text.length) {
       if (cut) {
-        const end = lineEnd(text, at);
-        dropped += end - at;
-        at = end;
+        const kept = lineEnd(text, at);
+        dropped += kept - at;
+        at = kept;
       }
       token.lastIndex = at;
       const match = token.exec(text);

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { LIMITS, TOOL_DIRS } from '../src/config/defaults.ts';
 import { listKeys } from '../src/config/keys.ts';
 import { loadConfig } from '../src/config/load.ts';
@@ -230,19 +230,20 @@ describe('cache', () => {
 
 describe('what is loaded', () => {
   // A build as it is installed: dist next to package.json and node_modules.
-  const scratch = fs.mkdtempSync(join(tmpdir(), 'ags-installed-'));
-  afterAll(() => fs.rmSync(scratch, { recursive: true, force: true }));
-  const installed = join(scratch, 'installed');
-  fs.mkdirSync(installed);
-  fs.copyFileSync(join(root, 'package.json'), join(installed, 'package.json'));
-  fs.symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'));
-  spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', root, '--outDir', join(installed, 'dist')], {
-    stdio: 'ignore',
-  });
+  let installed = '';
+  beforeAll(() => {
+    installed = fs.mkdtempSync(join(tmpdir(), 'ags-installed-'));
+    fs.copyFileSync(join(root, 'package.json'), join(installed, 'package.json'));
+    fs.symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'));
+    spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', root, '--outDir', join(installed, 'dist')], {
+      stdio: 'ignore',
+    });
+  }, 120_000);
+  afterAll(() => fs.rmSync(installed, { recursive: true, force: true }));
 
   /** The packages whose code ran: V8's own coverage lists every script of the process. */
   function packagesLoaded(): string[] {
-    const coverage = fs.mkdtempSync(join(scratch, 'coverage-'));
+    const coverage = fs.mkdtempSync(join(installed, 'coverage-'));
     const code = `import { loadConfig } from ${JSON.stringify(join(installed, 'dist/config/load.js'))}; await loadConfig(${JSON.stringify(at.input)});`;
     execFileSync(process.execPath, ['--input-type=module', '-e', code], { env: { NODE_V8_COVERAGE: coverage } });
     const files = fs

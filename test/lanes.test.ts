@@ -143,7 +143,10 @@ describe('the rules', () => {
       ...paths(
         'PACKAGE.JSON ./package.json package.json. a\\package.json package.json::$DATA pac\u212aage.json ｐackage.json',
       ),
-      ...['package.json ', 'pack\u200bage.json', 'pac\u00adkage.json', 'package.j\u017fon'],
+      'package.json ',
+      'pack\u200bage.json',
+      'pac\u00adkage.json',
+      'package.j\u017fon',
     ];
     expect(spellings.filter((path) => classify({ path, before: null, after: file('{}') }).lane !== 'host')).toEqual([]);
     expect(classify({ path: '.HUSKY /x', before: null, after: file('') }).lane).toBe('host');

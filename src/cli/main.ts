@@ -74,7 +74,7 @@ function makeContext(): Context {
 function makeWorld(env: NodeJS.ProcessEnv): World {
   const uid = process.getuid?.() ?? 0;
   const account = readAccount();
-  const home = env['HOME'] ?? account.home;
+  const home = absolute(env['HOME']) ?? account.home;
   return {
     cwd: process.cwd(),
     home,
@@ -83,9 +83,9 @@ function makeWorld(env: NodeJS.ProcessEnv): World {
     gid: process.getgid?.() ?? 0,
     userName: account.name,
     shell: env['SHELL'] ?? account.shell,
-    stateDir: join(env['XDG_STATE_HOME'] ?? join(home, '.local/state'), 'ags'),
-    cacheDir: join(env['XDG_CACHE_HOME'] ?? join(home, '.cache'), 'ags'),
-    configFile: join(env['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'ags/config.yaml'),
+    stateDir: join(absolute(env['XDG_STATE_HOME']) ?? join(home, '.local/state'), 'ags'),
+    cacheDir: join(absolute(env['XDG_CACHE_HOME']) ?? join(home, '.cache'), 'ags'),
+    configFile: join(absolute(env['XDG_CONFIG_HOME']) ?? join(home, '.config'), 'ags/config.yaml'),
     memoryBytes: totalmem(),
     kernel: release(),
     platform: process.platform,
@@ -93,6 +93,11 @@ function makeWorld(env: NodeJS.ProcessEnv): World {
     pid: process.pid,
     now: () => new Date(),
   };
+}
+
+/** The specification of these variables: what is empty or relative counts as not set. */
+function absolute(path: string | undefined): string | undefined {
+  return path?.startsWith('/') === true ? path : undefined;
 }
 
 function readAccount(): { name: string; home: string; shell: string } {

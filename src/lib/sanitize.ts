@@ -60,16 +60,16 @@ export function createSanitizer(options: { maxLine?: number; keepColour?: boolea
     let at = 0;
     while (at < text.length) {
       if (cut) {
-        const kept = lineEnd(text, at);
-        dropped += kept - at;
-        at = kept;
+        const next = lineEnd(text, at);
+        dropped += next - at;
+        at = next;
       }
       token.lastIndex = at;
       const match = token.exec(text);
-      const next = match?.index ?? text.length;
-      if (next > at) {
-        out += plain(text.slice(at, next));
-        at = next;
+      const found = match?.index ?? text.length;
+      if (found > at) {
+        out += plain(text.slice(at, found));
+        at = found;
         if (cut) continue;
       }
       if (match) {

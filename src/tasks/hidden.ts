@@ -1,11 +1,13 @@
 // tasks/hidden.ts: the files of a project that its sandbox does not see.
-// Tracked files are part of the code and stay visible, whatever their name; they are reported instead.
+// Tracked files are part of the code and stay visible, whatever their name; they are reported instead. What the user has
+// asked to hide is hidden all the same.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../lib/files.ts';
 import { shortHash } from '../lib/short-hash.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
-import { compileHidden } from '../config/patterns.ts';
+import { HIDE } from '../config/defaults.ts';
+import { compileHidden, compilePatterns } from '../config/patterns.ts';
 import { userGit } from '../git/host-git.ts';
 import { readScanMemory, scanHidden } from '../sandbox/hidden-scan.ts';
 import type { Project } from './project.ts';
@@ -28,8 +30,13 @@ export async function findHidden(world: World, project: Project, config: Effecti
   }
   const named = scan.found.filter((hit) => hit.why === 'pattern').map((hit) => hit.path);
   const tracked = await trackedAmong(world, project, named);
-  const isTracked = (path: string): boolean => tracked.some((file) => file === path || file.startsWith(`${path}/`));
-  return { paths: scan.found.map((hit) => hit.path).filter((path) => !isTracked(path)), trackedSecrets: tracked };
+  const asked = compilePatterns(config.hide.slice(HIDE.length));
+  const wanted = new Set(scan.found.filter((hit) => asked(hit.path, hit.directory)).map((hit) => hit.path));
+  const isTracked = (path: string): boolean => !wanted.has(path) && tracked.some((file) => file === path || file.startsWith(`${path}/`));
+  return {
+    paths: scan.found.map((hit) => hit.path).filter((path) => !isTracked(path)),
+    trackedSecrets: tracked.filter((file) => ![...wanted].some((path) => file === path || file.startsWith(`${path}/`))),
+  };
 }
 
 async function trackedAmong(world: World, project: Project, paths: readonly string[]): Promise<string[]> {

@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Limits, SandboxSpec } from '../protocol/spec.ts';
 import { removeTree } from '../lib/files.ts';
+import { ENV_PASS } from '../config/defaults.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import { createPrivateGit } from '../git/private-git.ts';
 import { scopeArgv, type CgroupPlan } from '../sandbox/cgroup-plan.ts';
@@ -101,7 +102,6 @@ export function plannedCgroup(plan: CgroupPlan, limits: Limits): NativeOptions['
 }
 
 function isPrivate(name: string, config: EffectiveConfig): boolean {
-  const builtIn = config.envPass.filter((_, i) => config.origins[`env.pass[${i}]`] === 'built-in');
   const covers = (patterns: readonly string[]): boolean => patterns.some((p) => (p.endsWith('*') ? name.startsWith(p.slice(0, -1)) : p === name));
-  return covers(config.envPass) && !covers(builtIn) && !config.pathEnv.includes(name) && !Object.hasOwn(config.envSet, name);
+  return covers(config.envPass) && !covers(ENV_PASS) && !config.pathEnv.includes(name) && !Object.hasOwn(config.envSet, name);
 }

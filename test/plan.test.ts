@@ -1,0 +1,362 @@
+// test/plan.test.ts: `ags plan` shows exactly what `ags exec` starts. The two golden plans below are the security model to read.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { commandLine, optionLines } from '../src/cli/plan-text.ts';
+import { shellQuote } from '../src/cli/format.ts';
+import { hostPath, type Limits } from '../src/protocol/spec.ts';
+import type { CgroupPlan } from '../src/sandbox/cgroup-plan.ts';
+import { openCgroup } from '../src/sandbox/cgroup.ts';
+import { prlimitArgv } from '../src/sandbox/limits.ts';
+import { planLaunch } from '../src/sandbox/native-launch.ts';
+import { ROOT_LAUNCHER, USER_LAUNCHER } from '../src/sandbox/native-scripts.ts';
+import { planSandbox, type PlanInput } from '../src/sandbox/plan.ts';
+import { plannedCgroup } from '../src/tasks/plan-view.ts';
+import { AGS, CALLERS, createMachine, type Machine } from './harness.ts';
+
+const GiB = 2 ** 30;
+const limits: Limits = { processes: 2048, memoryBytes: 4 * GiB, openFiles: 65_536, fileBytes: 20 * GiB, diskBytes: 20 * GiB, tmpBytes: GiB, cpuSeconds: null, wallSeconds: 1800 };
+const RUN = '/home/dev/.local/state/ags/tasks/npm-test-4kd2/run';
+const GIT = '/home/dev/app/.git';
+
+function planInput(user: PlanInput['user']): PlanInput {
+  return {
+    machine: {
+      system: [{ path: '/usr', link: null }, { path: '/bin', link: 'usr/bin' }, { path: '/lib', link: 'usr/lib' }],
+      etc: ['ld.so.cache', 'ssl/certs'],
+      toolDirs: ['/home/dev/.nvm'],
+    },
+    user,
+    home: '/home/dev',
+    homeDir: `${RUN}/home`,
+    project: '/home/dev/app',
+    cwd: '/home/dev/app/src',
+    workspace: { kind: 'overlay', lower: hostPath('/home/dev/app'), hidden: ['.env', 'certs/dev.pem'], upper: hostPath(`${RUN}/upper`), work: hostPath(`${RUN}/work`) },
+    git: {
+      mounts: [
+        { from: `${RUN}/git`, to: GIT, writable: true, why: "the task's own git directory" },
+        { from: `${GIT}/objects`, to: '/run/ags/objects/0', writable: false, why: 'objects of your repository' },
+      ],
+    },
+    extraMounts: ['/srv/models'],
+    hostEnv: { PATH: '/home/dev/.nvm/bin:/usr/bin:/home/dev/secret/bin:relative', LANG: 'C.UTF-8', NVM_DIR: '/home/dev/.nvm', JAVA_HOME: '/elsewhere/jdk', MYAPP_MODE: 'test', AWS_SECRET_ACCESS_KEY: 'secret', SSH_AUTH_SOCK: '/tmp/agent', LD_PRELOAD: '/x.so' },
+    envPass: ['LANG', 'MYAPP_*'],
+    pathEnv: ['NVM_DIR', 'JAVA_HOME'],
+    envSet: { LOG_LEVEL: 'debug' },
+    limits,
+    kernel: { ptrace: false, unixSockets: true },
+    taskName: 'npm-test-4kd2',
+  };
+}
+
+/** The whole plan as lines: what it is made of, how it is started, and every argument of bwrap. */
+function golden(callerIsRoot: boolean): string {
+  const uid = callerIsRoot ? 1001 : 1000;
+  const spec = planSandbox(planInput({ uid, gid: uid, name: callerIsRoot ? 'agent' : 'dev', shell: '/bin/bash' }));
+  const host = { memoryBytes: 16 * GiB, kernel: '6.1.0', procLimits: '', cgroup: { kind: 'none', why: 'no cgroup' }, prlimit: '/usr/bin/prlimit' } as const;
+  const launch = planLaunch({
+    spec,
+    command: ['npm', 'test'],
+    limitArgv: prlimitArgv(limits, host),
+    runDir: RUN,
+    callerIsRoot,
+    owner: { uid: 0, gid: 0 },
+    bwrap: '/usr/bin/bwrap',
+    setsid: '/usr/bin/setsid',
+    arch: 'x64',
+    stage: callerIsRoot ? '/mnt' : '',
+    cgroupFiles: callerIsRoot ? ['/sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs'] : [],
+    prefix: [],
+    terminal: false,
+    stdinIsTerminal: false,
+  });
+  const argv = launch.argv.map((word) => (word === USER_LAUNCHER ? 'USER_LAUNCHER' : word === ROOT_LAUNCHER ? 'ROOT_LAUNCHER' : shellQuote(word)));
+  return [
+    `network ${spec.network}, hostname ${spec.hostname}, in ${spec.workdir}`,
+    '',
+    argv.join(' '),
+    '',
+    ...optionLines(launch.bwrapArgs),
+    '',
+    ...launch.staged.map(({ from, at }) => `staged ${at} ${from}`),
+    ...launch.files.map(({ path, content }) => `made ${path} ${JSON.stringify(content)}`),
+  ].join('\n');
+}
+
+describe('the plan of a sandbox, in full', () => {
+  test('for an ordinary user', () => {
+    expect(golden(false)).toMatchInlineSnapshot(`
+      "network loopback, hostname sandbox, in /home/dev/app/src
+
+      unshare --user --map-root-user --mount --propagation private -- sh -c USER_LAUNCHER ags /home/dev/.local/state/ags/tasks/npm-test-4kd2/run userxattr,lowerdir=hide:lower,upperdir=upper,workdir=work -- /usr/bin/bwrap --args 3 -- /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+
+      --unshare-user
+      --disable-userns
+      --unshare-pid
+      --unshare-net
+      --unshare-ipc
+      --unshare-uts
+      --unshare-cgroup
+      --uid 1000
+      --gid 1000
+      --hostname sandbox
+      --cap-drop ALL
+      --die-with-parent
+      --new-session
+      --clearenv
+      --setenv LANG C.UTF-8
+      --setenv NVM_DIR /home/dev/.nvm
+      --setenv MYAPP_MODE test
+      --setenv PATH /home/dev/.nvm/bin:/usr/bin
+      --setenv HOME /home/dev
+      --setenv USER dev
+      --setenv LOGNAME dev
+      --setenv SHELL /bin/bash
+      --setenv TMPDIR /tmp
+      --setenv LOG_LEVEL debug
+      --setenv AGS_SANDBOX 1
+      --setenv AGS_TASK npm-test-4kd2
+      --ro-bind /usr /usr
+      --symlink usr/bin /bin
+      --symlink usr/lib /lib
+      --perms 0755
+      --dir /etc
+      --ro-bind /etc/ld.so.cache /etc/ld.so.cache
+      --ro-bind /etc/ssl/certs /etc/ssl/certs
+      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/files/0 /etc/passwd
+      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/files/1 /etc/group
+      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/files/2 /etc/hosts
+      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/files/3 /etc/hostname
+      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/files/4 /etc/resolv.conf
+      --proc /proc
+      --dev /dev
+      --size 268435456
+      --perms 1777
+      --tmpfs /dev/shm
+      --size 1073741824
+      --perms 1777
+      --tmpfs /tmp
+      --perms 0755
+      --dir /run
+      --perms 0755
+      --dir /var
+      --symlink ../tmp /var/tmp
+      --bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/home /home/dev
+      --ro-bind /home/dev/.nvm /home/dev/.nvm
+      --ro-bind /srv/models /srv/models
+      --bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/merged /home/dev/app
+      --bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/git /home/dev/app/.git
+      --ro-bind /home/dev/app/.git/objects /run/ags/objects/0
+      --remount-ro /dev
+      --remount-ro /
+      --chdir /home/dev/app/src
+      --seccomp 4
+      --json-status-fd 5
+
+      made files/0 "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\\ndev:x:1000:1000::/home/dev:/bin/bash\\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\\n"
+      made files/1 "root:x:0:\\ndev:x:1000:\\nnogroup:x:65534:\\n"
+      made files/2 "127.0.0.1 localhost sandbox\\n::1 localhost\\n"
+      made files/3 "sandbox\\n"
+      made files/4 "# No name server: names are resolved outside the sandbox.\\n""
+    `);
+  });
+
+  test('for root, who gives root up before bwrap starts', () => {
+    expect(golden(true)).toMatchInlineSnapshot(`
+      "network loopback, hostname sandbox, in /home/dev/app/src
+
+      unshare --mount --propagation private -- perl -e ROOT_LAUNCHER -- 165,272,157 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt userxattr,lowerdir=hide:lower,upperdir=upper,workdir=work 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 4 /home/dev/app lower /home/dev/.nvm stage/1 /srv/models stage/2 /home/dev/app/.git/objects stage/3 /usr/bin/bwrap --args 3 -- /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+
+      --unshare-user
+      --disable-userns
+      --unshare-pid
+      --unshare-net
+      --unshare-ipc
+      --unshare-uts
+      --unshare-cgroup
+      --uid 1001
+      --gid 1001
+      --hostname sandbox
+      --cap-drop ALL
+      --die-with-parent
+      --new-session
+      --clearenv
+      --setenv LANG C.UTF-8
+      --setenv NVM_DIR /home/dev/.nvm
+      --setenv MYAPP_MODE test
+      --setenv PATH /home/dev/.nvm/bin:/usr/bin
+      --setenv HOME /home/dev
+      --setenv USER agent
+      --setenv LOGNAME agent
+      --setenv SHELL /bin/bash
+      --setenv TMPDIR /tmp
+      --setenv LOG_LEVEL debug
+      --setenv AGS_SANDBOX 1
+      --setenv AGS_TASK npm-test-4kd2
+      --ro-bind /usr /usr
+      --symlink usr/bin /bin
+      --symlink usr/lib /lib
+      --perms 0755
+      --dir /etc
+      --ro-bind /etc/ld.so.cache /etc/ld.so.cache
+      --ro-bind /etc/ssl/certs /etc/ssl/certs
+      --ro-bind /mnt/files/0 /etc/passwd
+      --ro-bind /mnt/files/1 /etc/group
+      --ro-bind /mnt/files/2 /etc/hosts
+      --ro-bind /mnt/files/3 /etc/hostname
+      --ro-bind /mnt/files/4 /etc/resolv.conf
+      --proc /proc
+      --dev /dev
+      --size 268435456
+      --perms 1777
+      --tmpfs /dev/shm
+      --size 1073741824
+      --perms 1777
+      --tmpfs /tmp
+      --perms 0755
+      --dir /run
+      --perms 0755
+      --dir /var
+      --symlink ../tmp /var/tmp
+      --bind /mnt/home /home/dev
+      --ro-bind /mnt/stage/1 /home/dev/.nvm
+      --ro-bind /mnt/stage/2 /srv/models
+      --bind /mnt/merged /home/dev/app
+      --bind /mnt/git /home/dev/app/.git
+      --ro-bind /mnt/stage/3 /run/ags/objects/0
+      --remount-ro /dev
+      --remount-ro /
+      --chdir /home/dev/app/src
+      --seccomp 4
+      --json-status-fd 5
+
+      staged lower /home/dev/app
+      staged stage/1 /home/dev/.nvm
+      staged stage/2 /srv/models
+      staged stage/3 /home/dev/app/.git/objects
+      made files/0 "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\\nagent:x:1001:1001::/home/dev:/bin/bash\\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\\n"
+      made files/1 "root:x:0:\\nagent:x:1001:\\nnogroup:x:65534:\\n"
+      made files/2 "127.0.0.1 localhost sandbox\\n::1 localhost\\n"
+      made files/3 "sandbox\\n"
+      made files/4 "# No name server: names are resolved outside the sandbox.\\n""
+    `);
+  });
+
+  test('shows every argument of bwrap once, one option per line, also values that look like options', () => {
+    const args = ['--unshare-user', '--setenv', 'A', '--bind', '--ro-bind', '/a b', "/it's", '--size', '1', '--perms', '0755', '--tmpfs', '/tmp', '--chdir', '/x'];
+    expect(optionLines(args)).toEqual(['--unshare-user', '--setenv A --bind', "--ro-bind '/a b' '/it'\\''s'", '--size 1', '--perms 0755', '--tmpfs /tmp', '--chdir /x']);
+  });
+
+  test('is quoted so that a shell reads back the very same words, and a terminal obeys none of them', () => {
+    const words = ['plain', '', "it's", 'a b', '$HOME `x` "y" \\', 'line\nbreak', 'tab\there', '\u001b[31mred', 'b\u202Eidi', 'ü–日本', '-n', '*', '~', USER_LAUNCHER];
+    const line = commandLine(words);
+    const read = spawnSync('bash', ['-c', `printf '%s\\0' ${line}`], { encoding: 'utf8' });
+    expect(read.stdout.split('\0').slice(0, -1)).toEqual(words);
+    expect(line.replaceAll(USER_LAUNCHER, '')).not.toMatch(/[\p{Cc}\u202E]/u);
+  });
+});
+
+test.each<[string, (dir: string) => CgroupPlan]>([
+  ['no cgroup', () => ({ kind: 'none', why: 'there is none' })],
+  ['a systemd scope', () => ({ kind: 'scope', systemdRun: '/usr/bin/systemd-run', slice: '/nowhere', runtimeDir: '/run/user/1000', holds: ['memory', 'pids'] })],
+  ['cgroup v2', (dir) => ({ kind: 'v2', parent: dir, holds: ['memory', 'pids'], enable: [], processesAtMost: null })],
+  ['cgroup v1', (dir) => ({ kind: 'v1', parents: { memory: join(dir, 'memory'), pids: join(dir, 'pids') }, holds: ['memory', 'pids'] })],
+])('with %s, what is planned is what is opened, but for the name', (_, planFor) => {
+  const dir = mkdtempSync(join(tmpdir(), 'ags-plan-'));
+  for (const name of ['memory', 'pids']) mkdirSync(join(dir, name));
+  try {
+    const plan = planFor(dir);
+    const opened = openCgroup(plan, 'x', limits);
+    const rename = (words: readonly string[]): string[] => words.map((word) => word.replace(opened.name, 'ags-<new>'));
+    expect(plannedCgroup(plan, limits)).toEqual({ files: rename(opened.enterFiles), prefix: rename(opened.prefix), env: opened.env });
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
+
+describe.each(CALLERS)('ags plan as %s', (caller) => {
+  test('prints the arguments that ags exec passes to bwrap, modulo the name of the task', async () => {
+    using machine = createMachine(caller, { files: { 'a.txt': 'a\n', 'keys/dev.pem': 'k\n', 'src/b.txt': 'b\n' } });
+    machine.write('.env', 'TOKEN=1\n');
+    const command = ['-e', 'MODE=a b', '--limit', 'memory=2g', '--', 'sh', '-c', 'exit 3'];
+    const real = recordExec(machine, command);
+    const { stdout, stderr } = await machine.ags(['plan', '--json', ...command]);
+    expect(stderr).toBe('');
+    const plan = JSON.parse(stdout) as { argv: string[]; bwrapArgs: string[] };
+    expect(plan.bwrapArgs).toEqual(real.bwrapArgs);
+    expect(plan.argv.slice(-real.argv.length)).toEqual(real.argv);
+    expect(plan.argv.at(-real.argv.length - 1)).toBe('/usr/bin/bwrap');
+    expect(real.argv).toEqual(expect.arrayContaining(['sh', '-c', 'exit 3']));
+  });
+
+  test('makes no task and writes nothing but caches', async () => {
+    using machine = createMachine(caller);
+    const before = tree(machine.project);
+    expect(await machine.ags(['plan', '--', 'rm', '-rf', '.'])).toMatchObject({ code: 0, stderr: '' });
+    expect(tree(machine.project)).toEqual(before);
+    expect(existsSync(join(machine.stateDir, 'tasks'))).toBe(false);
+    expect(readdirSync(join(machine.home, '.cache/ags')).filter((name) => !name.endsWith('.json'))).toEqual([]);
+  });
+
+  test('tells people what is hidden, what is not, who holds each limit, and no value they handed on themselves', async () => {
+    using machine = createMachine(caller, { files: { 'a.txt': 'a\n', 'keys/dev.pem': 'k\n' } });
+    machine.write('.env', 'TOKEN=1\n');
+    const { stdout } = await machine.ags(['plan', '-e', 'MY_TOKEN', '-e', 'MODE=test', '--limit', 'time=90s', '--', 'npm', 'test'], { env: { MY_TOKEN: 'very-secret', OTHER: 'not passed' } });
+    const section = (title: string): string[] => stdout.split('\n\n').find((part) => part.startsWith(title))?.split('\n').slice(1) ?? [];
+    expect(section('Hidden')).toEqual(['  .env']);
+    expect(section('Visible although')).toEqual(['  keys/dev.pem']);
+    expect(section('Environment')).toEqual(expect.arrayContaining(['  MY_TOKEN     (set)', '  MODE         test', '  AGS_TASK     <new>', '  LANG         C.UTF-8']));
+    expect(section('Limits').at(-1)).toBe('  time       watched             90 s from start to end');
+    expect(section('Mounts').filter((line) => line.startsWith('  rw')).map((line) => line.trim().split(/\s+/)[1])).toEqual(['/proc', '/dev/shm', '/tmp', machine.home, machine.project, `${machine.project}/.git`]);
+    expect(stdout.split('\n')[0]).toMatch(/^native · overlay · /);
+    expect(stdout).not.toContain('very-secret');
+    expect(stdout).not.toContain('not passed');
+    expect((await machine.ags(['plan', '--json', '-e', 'MY_TOKEN'], { env: { MY_TOKEN: 'very-secret' } })).stdout).toContain('"MY_TOKEN": "very-secret"');
+  });
+
+  test('shows names that would trick a terminal as text', async () => {
+    using machine = createMachine(caller);
+    machine.write('x\u001b]0;owned\u0007.pem', 'k\n');
+    const { stdout } = await machine.ags(['plan', '--', 'echo', '\u001b[2J']);
+    expect(stdout).toContain(String.raw`x\x1b]0;owned\x07.pem`);
+    expect(stdout).toContain(String.raw`echo $'\x1b[2J'`);
+    expect(stdout).not.toContain('\u001b');
+  });
+
+  test('fails as ags exec would', async () => {
+    using machine = createMachine(caller);
+    expect(await machine.ags(['plan', '--limit', 'memory=lots', '--', 'true'])).toMatchObject({ code: 2, stdout: '' });
+    expect(await machine.ags(['plan', '--project', '/nowhere'])).toEqual({ code: 2, signal: null, stdout: '', stderr: expect.stringContaining('/nowhere is not a directory.') });
+  });
+});
+
+function tree(dir: string): string[] {
+  return execFileSync('find', ['.', '-printf', '%p %m %T@ %s\n'], { cwd: dir, encoding: 'utf8' }).split('\n').toSorted();
+}
+
+/** Runs the real `ags exec` where bwrap is a recorder that notes its arguments and then becomes bwrap. */
+function recordExec(machine: Machine, command: readonly string[]): { argv: string[]; bwrapArgs: string[] } {
+  const records = join(machine.root, 'records');
+  mkdirSync(records);
+  chmodSync(records, 0o777);
+  copyFileSync('/usr/bin/bwrap', join(machine.root, 'bwrap'));
+  const recorder = join(machine.root, 'recorder');
+  writeFileSync(recorder, `#!/bin/sh
+[ "\${AGS_RUN:-}" ] || exec '${machine.root}/bwrap' "$@"
+printf '%s\\0' "$@" > '${records}/'"$AGS_RUN.argv"
+cat <&3 > '${records}/'"$AGS_RUN.args"
+exec '${machine.root}/bwrap' "$@" 3< '${records}/'"$AGS_RUN.args"
+`, { mode: 0o755 });
+  const asRoot = process.getuid?.() === 0;
+  // In a mount namespace of this test alone.
+  const namespace = asRoot ? ['unshare', '--mount', '--propagation', 'private'] : ['unshare', '--user', '--map-current-user', '--keep-caps', '--mount'];
+  const become = asRoot ? ['setpriv', `--reuid=${machine.uid}`, `--regid=${machine.uid}`, '--clear-groups'] : ['setpriv', '--ambient-caps=-all', '--inh-caps=-all'];
+  const [file = '', ...args] = [...namespace, 'sh', '-c', 'mount --bind "$1" /usr/bin/bwrap && shift && exec "$@"', 'sh', recorder, ...become, process.execPath, AGS, 'exec', '--name', 'recorded', ...command];
+  const run = spawnSync(file, args, { cwd: machine.project, env: machine.env, encoding: 'utf8', input: '' });
+  expect(run).toMatchObject({ status: 3, stderr: '' });
+  const id = readdirSync(records).find((name) => /^recorded-.*\.argv$/.test(name))?.replace('.argv', '') ?? '';
+  const words = (kind: string): string[] => readFileSync(join(records, `${id}.${kind}`), 'utf8').split('\0').slice(0, -1).map((word) => word.replaceAll(id, '<new>'));
+  return { argv: words('argv'), bwrapArgs: words('args') };
+}

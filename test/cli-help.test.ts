@@ -125,7 +125,7 @@ describe('completion', () => {
       const ask = 'source "$1/script"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _ags; printf "%s\\n" "${COMPREPLY[@]}"';
       const run = spawnSync('bash', ['--norc', '-c', ask, 'bash', dir, ...words], { encoding: 'utf8', cwd: dir, env: { PATH: `${dir}:/usr/bin:/bin`, MY_VARIABLE: '1' } });
       expect(run.stderr).toBe('');
-      return run.stdout.split('\n').filter((word) => word !== '');
+      return [...new Set(run.stdout.split('\n'))].filter((word) => word !== '');
     } finally {
       rmSync(dir, { recursive: true });
     }

@@ -111,8 +111,10 @@ export function overlayOptions(workspace: WorkspaceMount | null): string {
 }
 
 function userArgv(input: LaunchInput, overlay: string, bwrap: readonly string[]): string[] {
+  // Without an overlay to mount, bwrap is the only program that needs a namespace: some systems allow it to no other.
+  const namespace = overlay === '' ? [] : ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'private', '--'];
   return [
-    'unshare', '--user', '--map-root-user', '--mount', '--propagation', 'private', '--',
+    ...namespace,
     'sh', '-c', USER_LAUNCHER, 'ags', input.runDir, overlay, ...input.cgroupFiles, '--', ...bwrap,
   ];
 }

@@ -2,7 +2,7 @@
 // bundled, because finding and loading a hundred small modules costs more than starting a sandbox. Everything that
 // `ags exec` always needs is one file; the rest is loaded when it is called for.
 import { execFileSync } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
@@ -24,6 +24,10 @@ await bundle.write({
   minify: { mangle: false, compress: true, codegen: { removeWhitespace: true } },
   codeSplitting: { groups: [{ name: 'hot', test: (id) => hot.has(id) }] },
 });
+
+// What is bundled brings its licence along.
+const licences = ['zod', 'yaml'].map((name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`);
+writeFileSync(join(root, 'dist/bundle/LICENSES.txt'), licences.join('\n----\n\n'));
 
 /** The files that are loaded whenever these are: static imports only. */
 function reachable(entries) {

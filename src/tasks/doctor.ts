@@ -7,7 +7,6 @@ import { loadConfig } from '../config/load.ts';
 import { userGit } from '../git/host-git.ts';
 import { visible } from '../lib/sanitize.ts';
 import { formatSize } from '../lib/units.ts';
-import { staleCgroups } from '../sandbox/cgroup.ts';
 import { missing, note, ok, type Check, type Finding } from '../sandbox/checks/check.ts';
 import { KERNEL_CHECKS } from '../sandbox/checks/kernel.ts';
 import { readKernelFacts } from '../sandbox/checks/kernel-facts.ts';
@@ -17,7 +16,7 @@ import { isBefore } from '../sandbox/checks/overlay-reason.ts';
 import { sentence, SYSTEM_CHECKS } from '../sandbox/checks/system.ts';
 import { freeBreach } from '../sandbox/governor-rules.ts';
 import { findProgram, inspectHost, installCommand } from '../sandbox/host.ts';
-import { readTask, taskIds } from '../store/tasks.ts';
+import { planCleanup } from './cleanup.ts';
 import { trySandbox } from './probe.ts';
 import type { World } from './world.ts';
 
@@ -119,13 +118,13 @@ async function checkDisk({ stateDir, trial }: Facts): Promise<Finding | null> {
   return look(2) ? note(`Only ${has}.`, 'Free some space: ags cleanup') : ok(has);
 }
 
-async function checkLeftovers({ stateDir }: Facts): Promise<Finding> {
-  const tasks = await Promise.allSettled(taskIds(stateDir).map((id) => readTask(stateDir, id)));
-  const dead = tasks.filter((task) => task.status === 'rejected' || task.value === null || (!task.value.live && ['preparing', 'running'].includes(task.value.run.state))).length;
-  const groups = staleCgroups('/sys/fs/cgroup').length;
-  if (dead + groups === 0) return ok('Nothing is left of killed sandboxes');
-  const parts = [...(dead === 0 ? [] : [`${dead} killed or damaged ${dead === 1 ? 'task' : 'tasks'}`]), ...(groups === 0 ? [] : [`${groups} control ${groups === 1 ? 'group' : 'groups'}`])];
-  return note(`Left behind: ${parts.join(', ')}.`, 'Run: ags cleanup');
+async function checkLeftovers({ world }: Facts): Promise<Finding> {
+  const { items } = await planCleanup(world, { all: false, olderThanMs: 0 });
+  // Single files are only caches and the like.
+  const left = items.filter(({ kind }) => kind !== 'file');
+  if (left.length === 0) return ok('Nothing is left of killed sandboxes');
+  const kinds = [...new Set(left.map(({ kind }) => kind))].map((kind) => `${left.filter((item) => item.kind === kind).length} ${kind}`);
+  return note(`Something is left of killed or settled sandboxes (${kinds.join(', ')}).`, 'Run: ags cleanup');
 }
 
 async function checkConfig({ config, world }: Facts): Promise<Finding> {

@@ -49,7 +49,7 @@ export async function trySandbox(world: World, host: NativeHost): Promise<Trial>
       removeTree(dir);
     }
   } catch (error) {
-    return { problem: stateProblem(world, error), overlay: { works: false, why: '' }, startMs: 0 };
+    return { problem: asProblem(world, host, error), overlay: { works: false, why: '' }, startMs: 0 };
   }
 }
 
@@ -123,11 +123,11 @@ async function tryOne(stage: Stage, workspace: 'overlay' | 'copy'): Promise<Outc
     const timer = setTimeout(() => sandbox.kill(), GIVE_UP_MS);
     await sandbox.done.finally(() => clearTimeout(timer));
   } catch (error) {
-    if (!(error instanceof AgsError)) throw error;
     const said = readFileSync(errors, 'utf8');
-    // Before the launcher has said anything, our own sentence is all there is.
-    if (said.trim() === '') throw error;
-    return { lacking: [], said, startMs };
+    if (error instanceof AgsError && said.trim() !== '') return { lacking: [], said, startMs };
+    // The layers of an overlay could not even be prepared.
+    if (workspace === 'overlay' && isSystemError(error)) return { lacking: [], said: error.message, startMs };
+    throw error;
   } finally {
     closeSync(stderr);
     // The kernel makes it without any right; removing the tree is much slower if it has to find out.
@@ -200,16 +200,21 @@ function explain({ host }: Stage, said: string): Problem {
 }
 
 /** What a user can put right becomes a sentence; anything else is a bug and stays one. */
-function stateProblem(world: World, error: unknown): Problem {
+function asProblem(world: World, host: NativeHost, error: unknown): Problem {
   if (error instanceof AgsError) return { cause: 'state', message: error.message, hint: error.hint ?? 'See: ags doctor --json' };
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (!['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'ENOTDIR', 'EEXIST', 'ENOENT'].includes(code)) throw error;
-  const full = code === 'ENOSPC' || code === 'EDQUOT';
+  if (!isSystemError(error)) throw error;
+  // Root of a container without the sandbox's user among its own.
+  if (error.code === 'EINVAL' && /chown/.test(error.syscall)) return explainFailure(`map the owner of ${world.stateDir}: ${error.message}`, { facts: readKernelFacts(), programs: host.programs });
+  const full = error.code === 'ENOSPC' || error.code === 'EDQUOT';
   return {
     cause: 'state',
-    message: `The state directory ${visible(world.stateDir)} ${full ? 'is full' : 'cannot be used'}: ${visible((error as Error).message)}.`,
+    message: `The state directory ${visible(world.stateDir)} ${full ? 'is full' : 'cannot be used'}: ${visible(error.message)}.`,
     hint: full ? 'Free some space: ags cleanup' : 'Choose a directory of your own on a local disk: export XDG_STATE_HOME=<directory>',
   };
+}
+
+function isSystemError(error: unknown): error is Error & { code: string; syscall: string } {
+  return error instanceof Error && 'code' in error && 'syscall' in error;
 }
 
 /** What a probe that was killed has left. */

@@ -24,17 +24,16 @@ export async function workspaceKind(world: World, host: NativeHost, wanted: Work
 }
 
 async function readiness(world: World, host: NativeHost): Promise<Readiness> {
-  mkdirSync(world.stateDir, { recursive: true, mode: 0o700 });
   const file = join(world.cacheDir, 'ready.json');
-  const key = readinessKey(world, host);
   const remembered = recall(file);
-  if (remembered?.key === key) return remembered.answer;
+  if (remembered?.key === readinessKey(world, host)) return remembered.answer;
   const { probeReadiness } = await import('./probe.ts');
   const fresh = await probeReadiness(world, host);
   // Only good news is remembered: a user who has just put something right must not be told about it again.
   if (fresh.problem === null) {
     mkdirSync(world.cacheDir, { recursive: true, mode: 0o700 });
-    replaceFile(file, JSON.stringify({ key, answer: fresh }));
+    // The probe has made the state directory, which is part of the key.
+    replaceFile(file, JSON.stringify({ key: readinessKey(world, host), answer: fresh }));
   }
   return fresh;
 }
@@ -42,7 +41,16 @@ async function readiness(world: World, host: NativeHost): Promise<Readiness> {
 function readinessKey(world: World, host: NativeHost): string {
   const bwrap = statSync(host.programs.bwrap);
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
-  return JSON.stringify([boot, world.uid, world.kernel, host.programs.bwrap, bwrap.mtimeMs, bwrap.size, world.stateDir, statSync(world.stateDir).dev]);
+  return JSON.stringify([boot, world.uid, world.kernel, host.programs.bwrap, bwrap.mtimeMs, bwrap.size, world.stateDir, deviceOf(world.stateDir)]);
+}
+
+function deviceOf(path: string): number | null {
+  try {
+    return statSync(path).dev;
+  } catch {
+    // Not there yet, or not for us to see: the probe will say which.
+    return null;
+  }
 }
 
 function recall(file: string): { key: string; answer: Readiness } | null {

@@ -181,7 +181,7 @@ describe('the choice of a cgroup', () => {
     // Stands for systemd-run: says what the probe inside a scope would, and that it was asked.
     writeFileSync(join(root, 'systemd-run'), `#!/bin/sh\necho asked >> ${root}/asked\nprintf '/u/ags.slice/ags-probe.scope\\n67108864\\n64\\n'\n`, { mode: 0o755 });
     const self = '0::/user.slice/session.scope\n';
-    const plan: CgroupPlan = { kind: 'scope', systemdRun: join(root, 'systemd-run'), slice: join(root, 'u/ags.slice'), runtimeDir: join(root, 'run'), holds: ['memory', 'pids', 'cpu'] };
+    const plan: CgroupPlan = { kind: 'scope', systemdRun: join(root, 'systemd-run'), slice: join(root, 'u/ags.slice'), manager: join(root, 'user.slice/user-1001.slice/user@1001.service'), runtimeDir: join(root, 'run'), holds: ['memory', 'pids', 'cpu'] };
     expect(await choose(root, self, { uid: 1001 })).toEqual(plan);
     expect(await choose(root, self, { uid: 1001 })).toEqual(plan);
     expect(readFileSync(join(root, 'asked'), 'utf8')).toBe('asked\n');
@@ -197,8 +197,11 @@ describe('the choice of a cgroup', () => {
       '/usr/bin/systemd-run', '--user', '--scope', '--quiet', '--collect', '--slice=ags.slice', '--unit=ags-x.1.2.3.scope',
       '-p', 'MemoryMax=1024', '-p', 'MemorySwapMax=0', '-p', 'TasksMax=7', '--',
     ]);
-    await using scope = openCgroup({ kind: 'scope', systemdRun: '/usr/bin/systemd-run', slice: join(scratch, 'ags.slice'), runtimeDir: '/run/user/1', holds: ['memory', 'pids'] }, 'x', limits);
-    expect({ enterFiles: scope.enterFiles, env: scope.env, stats: scope.stats() }).toEqual({ enterFiles: [], env: { XDG_RUNTIME_DIR: '/run/user/1' }, stats: null });
+    await using scope = openCgroup({ kind: 'scope', systemdRun: '/usr/bin/systemd-run', slice: join(scratch, 'ags.slice'), manager: scratch, runtimeDir: '/run/user/1', holds: ['memory', 'pids'] }, 'x', limits);
+    expect({ enterFiles: scope.enterFiles, env: scope.env }).toEqual({ enterFiles: [], env: { XDG_RUNTIME_DIR: '/run/user/1' } });
+    // The scope is gone before anyone can look; the group above it still knows.
+    writeFileSync(join(scratch, 'memory.events'), 'low 0\nhigh 0\nmax 7\noom 1\noom_kill 1\noom_group_kill 0\n');
+    expect(scope.stats()).toEqual({ memoryBytes: 0, peakBytes: 0, oomKills: 1, processes: 0, forksRefused: 0 });
   });
 });
 
@@ -206,11 +209,10 @@ describe('a cgroup of this machine', () => {
   withCgroup('kills a process that takes too much memory, says so, and leaves nothing behind', async () => {
     const group = openCgroup(plan, 'test', limits);
     const hog = started(group, ['perl', '-e', 'select undef, undef, undef, 0.3; $x = "a" x (200 * 1024 * 1024); print "got it"']);
-    await until(() => group.stats() !== null);
     expect(await hog).toEqual({ stdout: '', signal: 'SIGKILL' });
     const { oomKills, peakBytes } = group.stats() ?? { oomKills: 0, peakBytes: 0 };
     expect(oomKills).toBe(1);
-    expect(peakBytes).toBeGreaterThan(32 * MiB);
+    if (plan.kind !== 'scope') expect(peakBytes).toBeGreaterThan(32 * MiB);
     expect(peakBytes).toBeLessThanOrEqual(64 * MiB);
     await group[Symbol.asyncDispose]();
     expect(groupsNamed(group.name)).toEqual([]);
@@ -237,17 +239,20 @@ describe('a cgroup of this machine', () => {
     const name = await new Promise<string>((resolve) => owner.stdout.once('data', (line: Buffer) => resolve(line.toString().trim())));
     await until(() => processesIn(name).length > 0);
     const [orphan = 0] = processesIn(name);
-    expect(staleCgroups(CGROUPS)).toEqual([]);
+    // Others may have left something here: only what is ours is looked at and removed.
+    const stale = (): string[] => staleCgroups(CGROUPS).filter((directory) => [name, mine.name].some((one) => directory.includes(one))).toSorted();
+    expect(stale()).toEqual([]);
     owner.kill('SIGKILL');
     await new Promise((resolve) => owner.once('close', resolve));
     const groups = groupsNamed(name);
-    expect(staleCgroups(CGROUPS).toSorted()).toEqual(groups);
-    expect((await removeStale(CGROUPS)).toSorted()).toEqual(groups);
+    expect(stale()).toEqual(groups);
+    for (const directory of groups) expect(await removeStale(directory)).toEqual([directory]);
+    expect(await removeStale(groupsNamed(mine.name)[0] ?? '')).toEqual([]);
     expect([groupsNamed(name), isAlive(orphan)]).toEqual([[], false]);
     expect(processesIn(mine.name).length).toBe(1);
     mine.kill();
     expect((await living).signal).toBe('SIGKILL');
-  }, 30_000);
+  }, 120_000);
 
   withCgroup('whose name is not ours is never touched', () => {
     for (const id of ['../x', 'a/b', 'a.1.2.3', '']) expect(() => openCgroup(plan, id, limits)).toThrow('cannot name a control group');

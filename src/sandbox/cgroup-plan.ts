@@ -24,6 +24,8 @@ export type CgroupPlan =
       readonly systemdRun: string;
       /** Where the user's service manager puts the scopes. */
       readonly slice: string;
+      /** The group of that service manager itself, above the slice. */
+      readonly manager: string;
       readonly runtimeDir: string;
       readonly holds: readonly Controller[];
     }
@@ -115,7 +117,7 @@ async function chooseScope(input: CgroupInput, otherwise: CgroupPlan): Promise<C
   const slice = await answerOnce(input, () => probeScope(root, runtimeDir, systemdRun));
   if (slice === null) return { kind: 'none', why: 'the service manager of this user does not answer systemd-run --user --scope' };
   const holds = ([...needed, 'cpu'] as const).filter((name) => passed.includes(name));
-  return { kind: 'scope', systemdRun, slice, runtimeDir, holds };
+  return { kind: 'scope', systemdRun, slice, manager, runtimeDir, holds };
 }
 
 /** A scope that really has the limit we asked for. The answer is the directory it was in. */

@@ -1,7 +1,7 @@
 // sandbox/cgroup.ts: one control group per sandbox: made before its first process, emptied and removed after its last.
 // Invariant: limits are in place before anything can enter. When a group is closed no process is left in it and the group
 // is gone; if its owner was killed, its name says who that was, so that `ags cleanup` can finish the job.
-import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, readFileSync, readlinkSync, rmdirSync, statSync, watch, writeFileSync, writeSync, type FSWatcher } from 'node:fs';
+import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, readFileSync, readlinkSync, rmdirSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
@@ -26,7 +26,7 @@ export interface Cgroup extends AsyncDisposable {
   /** Goes in front of the launcher's argv, with `env` added to its environment. */
   readonly prefix: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** The last figures that could be read. Null: none. Call it once after the start too: a systemd scope is followed from then on. */
+  /** As they are, or the last ones that were seen: a systemd scope goes with its last process. Null: there is no group. */
   stats(): CgroupStats | null;
   /** Sends SIGKILL to everything inside, once. */
   kill(): void;
@@ -39,7 +39,7 @@ export function openCgroup(plan: CgroupPlan, id: string, limits: Limits): Cgroup
   const name = groupName(id);
   switch (plan.kind) {
     case 'none':
-      return group({ name, directories: [], prefix: [], env: {} });
+      return group({ name, directories: [], prefix: [], env: {}, above: null });
     case 'v1': {
       const made = Object.entries(plan.parents).map(([controller, parent]) => ({ controller, directory: join(parent, name) }));
       return makeGroups(name, made, (controller) => settingsV1(limits)[controller as Controller]);
@@ -52,12 +52,13 @@ export function openCgroup(plan: CgroupPlan, id: string, limits: Limits): Cgroup
     }
     case 'scope': {
       const prefix = scopeArgv(plan.systemdRun, name, { memoryBytes: limits.memoryBytes, processes: limits.processes + HELPERS });
-      return group({ name, directories: [join(plan.slice, `${name}.scope`)], prefix, env: { XDG_RUNTIME_DIR: plan.runtimeDir } });
+      const directories = [join(plan.slice, `${name}.scope`)];
+      return group({ name, directories, prefix, env: { XDG_RUNTIME_DIR: plan.runtimeDir }, above: plan.manager });
     }
   }
 }
 
-/** Groups of sandboxes whose owner is dead, anywhere below `root`. */
+/** Groups of sandboxes whose owner is dead: `root` itself, or anywhere below it. */
 export function staleCgroups(root: string): string[] {
   return listGroups(root, 0).filter((directory) => {
     const owner = ownerOf(basename(directory));
@@ -120,7 +121,7 @@ function makeGroups(name: string, made: readonly Made[], settings: (controller: 
     for (const directory of directories) tryRemove(directory);
     throw new AgsError('backend.failed', 'The control group of the sandbox could not be set up.', { cause, hint: 'Run: ags doctor' });
   }
-  return group({ name, directories, prefix: [], env: {} });
+  return group({ name, directories, prefix: [], env: {}, above: null });
 }
 
 interface Parts {
@@ -128,13 +129,15 @@ interface Parts {
   readonly directories: readonly string[];
   readonly prefix: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** A group above a scope that outlives it. What is killed below counts there too, ours or (rarely) another's. */
+  readonly above: string | null;
 }
 
 function group(parts: Parts): Cgroup {
-  const { name, directories, prefix, env } = parts;
-  let last: CgroupStats | null = null;
-  let watcher: FSWatcher | undefined;
-  const look = (): CgroupStats | null => (last = readStats(directories) ?? last);
+  const { name, directories, prefix, env, above } = parts;
+  const killedAbove = (): number => (above === null ? 0 : counter(readIfThere(join(above, 'memory.events')), 'oom_kill'));
+  const before = killedAbove();
+  let last: CgroupStats | null = above === null ? null : { memoryBytes: 0, peakBytes: 0, oomKills: 0, processes: 0, forksRefused: 0 };
   return {
     name,
     prefix,
@@ -142,13 +145,12 @@ function group(parts: Parts): Cgroup {
     // systemd-run has entered already.
     enterFiles: prefix.length > 0 ? [] : directories.map((directory) => join(directory, 'cgroup.procs')),
     stats() {
-      // A scope goes with its last process, which may be the one that was killed: look at the very moment of the kill.
-      if (prefix.length > 0) watcher ??= unlessGone(() => watch(join(directories[0] ?? '', 'memory.events'), { persistent: false }, look), undefined);
-      return look();
+      const gone = last && { ...last, memoryBytes: 0, processes: 0, oomKills: killedAbove() - before };
+      last = readStats(directories) ?? gone;
+      return last;
     },
     kill: () => directories.forEach(killAll),
     async [Symbol.asyncDispose]() {
-      watcher?.close();
       const gone = await Promise.all(directories.map(remove));
       if (gone.includes(false)) {
         throw new AgsError('backend.failed', `Processes of the sandbox could not be ended; they are in ${directories.join(', ')}.`, {
@@ -160,19 +162,28 @@ function group(parts: Parts): Cgroup {
 }
 
 function readStats(directories: readonly string[]): CgroupStats | null {
-  const text = (file: string): string | undefined => directories.map((directory) => readIfThere(join(directory, file))).find((found) => found !== undefined);
-  const number = (...files: string[]): number | undefined => files.map((file) => Number.parseInt(text(file) ?? '', 10)).find((found) => !Number.isNaN(found));
-  const counter = (word: string, ...files: string[]): number => Number(new RegExp(`^${word} (\\d+)$`, 'm').exec(files.map((file) => text(file) ?? '').join('\n'))?.[1] ?? 0);
+  const text = (...files: string[]): string | undefined =>
+    files.flatMap((file) => directories.map((directory) => readIfThere(join(directory, file)))).find((found) => found !== undefined);
+  const number = (...files: string[]): number | undefined => {
+    const found = text(...files);
+    return found === undefined ? undefined : Number(found);
+  };
   const memoryBytes = number('memory.current', 'memory.usage_in_bytes');
   const processes = number('pids.current');
   if (memoryBytes === undefined && processes === undefined) return null;
   return {
     memoryBytes: memoryBytes ?? 0,
     peakBytes: number('memory.peak', 'memory.max_usage_in_bytes') ?? memoryBytes ?? 0,
-    oomKills: counter('oom_kill', 'memory.events', 'memory.oom_control'),
+    oomKills: counter(text('memory.events', 'memory.oom_control'), 'oom_kill'),
     processes: processes ?? 0,
-    forksRefused: counter('max', 'pids.events'),
+    forksRefused: counter(text('pids.events'), 'max'),
   };
+}
+
+/** From lines of "word number". */
+function counter(text: string | undefined, word: string): number {
+  const line = text?.split('\n').find((candidate) => candidate.startsWith(`${word} `));
+  return Number(line?.slice(word.length) ?? 0);
 }
 
 /** True when the group is gone. A killed process needs a moment to leave; one that waits for a device may never. */
@@ -238,15 +249,13 @@ function pidNamespace(): string {
 }
 
 // Deep enough for user.slice/user-1000.slice/user@1000.service/app.slice/<terminal>.slice, below a controller's name.
+const MAX_DEPTH = 9;
+
 function listGroups(directory: string, depth: number): string[] {
+  if (ownerOf(basename(directory)) !== null) return [directory];
+  if (depth === MAX_DEPTH) return [];
   const entries = unlessGone(() => readdirSync(directory, { withFileTypes: true }), []);
-  return entries.flatMap((entry) => {
-    const { name } = entry;
-    if (!entry.isDirectory()) return [];
-    const below = join(directory, name);
-    if (ownerOf(name) !== null) return [below];
-    return depth < 8 ? listGroups(below, depth + 1) : [];
-  });
+  return entries.flatMap((entry) => (entry.isDirectory() ? listGroups(join(directory, entry.name), depth + 1) : []));
 }
 
 function readIfThere(file: string): string | undefined {

@@ -1,6 +1,7 @@
 // sandbox/governor.ts: watches a running sandbox for the limits that no kernel mechanism holds, and reports. It never kills.
 // Invariant: each limit is reported once, as soon as it is seen. Watching keeps no process alive, and a run that is over
 // before the first look has cost next to nothing.
+import type { StatsFs } from 'node:fs';
 import { stat, statfs } from 'node:fs/promises';
 import type { Limits } from '../protocol/spec.ts';
 import { measureDisk } from './disk-usage.ts';
@@ -142,14 +143,11 @@ function diskMeter(input: WatchInput, signal: AbortSignal): (pids: readonly numb
   };
 }
 
-/** Null when a directory is gone: the run is over and being cleared away. */
+/** Of those directories that exist. Null when none does: the run is over and being cleared away. */
 async function freeSpace(directories: readonly string[]): Promise<FreeSpace | null> {
-  const seen = await Promise.all(directories.map((path) => Promise.all([stat(path), statfs(path)]))).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
-    throw error;
-  });
-  if (seen === null) return null;
-  const each = [...new Map(seen.map(([{ dev }, space]) => [dev, space])).values()];
+  const seen = (await Promise.all(directories.map(spaceOf))).filter((one) => one !== null);
+  if (seen.length === 0) return null;
+  const each = [...new Map(seen.map(({ device, space }) => [device, space])).values()];
   const bytes = each.map((one) => one.bavail * one.bsize);
   const files = each.map((one) => one.ffree);
   return {
@@ -159,4 +157,13 @@ async function freeSpace(directories: readonly string[]): Promise<FreeSpace | nu
     leastFiles: Math.min(...files),
     totalFiles: Math.min(...each.map((one) => one.files)),
   };
+}
+
+async function spaceOf(path: string): Promise<{ device: number; space: StatsFs } | null> {
+  try {
+    return { device: (await stat(path)).dev, space: await statfs(path) };
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
 }

@@ -140,7 +140,9 @@ function state(entry: { mode: string; oid: string; bytes: number } | undefined):
 function content(file: FileState | null, texts: ReadonlyMap<string, Buffer | null>): Content | null {
   if (file === null) return null;
   const bytes = texts.get(file.oid) ?? null;
-  return { mode: file.mode, bytes: file.bytes, text: bytes === null || bytes.subarray(0, 8000).includes(0) ? null : bytes.toString('utf8') };
+  if (bytes === null) return { mode: file.mode, bytes: file.bytes, text: null };
+  const binary = bytes.subarray(0, 8000).includes(0);
+  return binary ? { mode: file.mode, bytes: file.bytes, text: null, head: bytes.subarray(0, 16) } : { mode: file.mode, bytes: file.bytes, text: bytes.toString('utf8') };
 }
 
 function kindOf(one: RawChange, before: FileState | null, now: FileState | null): ChangeKind {

@@ -157,7 +157,7 @@ async function tryWithoutFilter(stage: Stage): Promise<Problem | null> {
   writeFileSync(args, launch.bwrapArgs.map((arg) => `${arg}\0`).join(''));
   writeFileSync(filter, assemble(host.arch, {}));
   const argv = ['/bin/sh', '-c', 'exec 3< "$1" 4< "$2" 5> /dev/null; shift 2; exec "$@"', 'sh', args, filter, ...launch.argv];
-  const { stdout, stderr } = await run(argv, { cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin:/run/current-system/sw/bin' }, timeoutMs: GIVE_UP_MS });
+  const { stdout, stderr } = await run(argv, { cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin:/run/current-system/sw/bin', AGS_RUN: 'probe' }, timeoutMs: GIVE_UP_MS });
   const answer = stdout.toString('utf8');
   // Before the command was reached, it is the launcher that speaks.
   if (!answer.startsWith('inside\n')) return explain(stage, stderr);

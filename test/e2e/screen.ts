@@ -44,7 +44,7 @@ export async function openScreen(machine: Machine, options: { columns?: number; 
     type: (text) => void tmux('send-keys', '-l', '--', text),
     press: (...keys) => void tmux('send-keys', '--', ...keys),
     text: () => tmux('capture-pane', '-p', '-J', '-S', '-').replaceAll(/ +$/gm, '').replace(/\n+$/, ''),
-    async until(wanted, timeoutMs = 30_000) {
+    async until(wanted, timeoutMs = 15_000) {
       const end = Date.now() + timeoutMs;
       for (;;) {
         const text = screen.text();

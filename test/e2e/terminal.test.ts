@@ -1,5 +1,5 @@
 // test/e2e/terminal.test.ts: on a terminal a sandboxed command behaves as if it ran in the user's own shell.
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, type Machine } from '../harness.ts';
 import { leftovers } from './leftovers.ts';
 import { openScreen, type Screen } from './screen.ts';
@@ -9,14 +9,13 @@ describe.each(CALLERS)('as %s', (caller) => {
   let screen: Screen;
   beforeAll(async () => {
     machine = createMachine(caller, { files: { 'a.txt': Array.from({ length: 200 }, (_, i) => `line ${i + 1}\n`).join('') } });
+    await machine.ags(['exec', '--', 'true']);
+  });
+  beforeEach(async () => {
     screen = await openScreen(machine);
-    await screen.run('ags exec -- true');
   });
-  beforeEach(() => screen.clear());
-  afterAll(() => {
-    screen[Symbol.dispose]();
-    machine[Symbol.dispose]();
-  });
+  afterEach(() => screen[Symbol.dispose]());
+  afterAll(() => machine[Symbol.dispose]());
 
   test.each([
     ['all three', '', '0 0 0'],

@@ -58,6 +58,8 @@ export function judge(report: string, expected: Expected): Evidence {
   const claims: readonly (readonly [boolean, string])[] = [
     [status('Uid') === Array(4).fill(expected.uid).join('\t') && expected.uid !== 0, `it ran as uid ${status('Uid').split('\t')[0]}, not as ${expected.uid}`],
     [['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].every((set) => /^0+$/.test(status(set))), 'it kept capabilities'],
+    // A session that began outside has no number inside.
+    [/^[1-9]/.test(status('NSsid')), 'it belonged to the session of its caller'],
     [status('NoNewPrivs') === '1', 'it could gain new privileges'],
     [status('Seccomp') === '2' && /Operation not permitted/.test(part('unshare')) && !/allowed/.test(part('unshare')), 'its system calls were not filtered'],
     [shared.length === 0, `it shared the ${shared.join(', ')} namespace of this machine`],

@@ -1,0 +1,106 @@
+// bench/crowd.mjs: many sandboxes at once: do all of them start, how long does it take, and what does each keep in memory?
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { start } from './measure.mjs';
+import { number } from './stats.mjs';
+
+const MB = 1024 ** 2;
+
+export async function benchCrowd(world, { sizes, srtSizes }) {
+  const actor = world.actors.user;
+  const project = join(actor.home, 'project');
+  const rows = [];
+  for (const count of sizes) rows.push({ name: '**ags**', count, ...(await crowd(actor, world.ags('exec', '--', 'cat'), project, count)) });
+  if (world.srt !== null) for (const count of srtSizes) rows.push({ name: 'srt', count, ...(await crowd(actor, world.srt('cat'), project, count)) });
+  const most = rows.filter((row) => row.name === '**ags**').at(-1);
+  return {
+    title: 'Many sandboxes at once',
+    text: 'All are started at the same moment over the same repository; each runs `cat` and answers a line when it is up. "All up" is the time until the last one has answered, "all gone" until the last one has ended by itself. Memory is what each sandbox holds in addition to `cat` while it waits: its share of what is in memory (PSS) and what is its own alone (USS), summed over all its processes.',
+    tables: [{ head: ['', 'at once', 'succeeded', 'all up', 'all gone', 'processes added by each', 'memory of each, PSS', 'USS', '`cat` itself, PSS'], rows: rows.map(cells) }],
+    bars: [{ name: `${most.count} sandboxes started at once: how many failed`, value: { median: most.count - most.succeeded, p10: 0, p90: 0, n: 1 }, atMost: 0 }],
+    chart: { title: 'Memory of one sandbox beside its command (PSS)', unit: 'MB', bars: rows.filter((row) => row.count === 10).map((row) => ({ label: `${row.name.replaceAll('*', '')}, ${row.count} at once`, values: [row.memory.pss / MB], ours: row.name !== 'srt' })) },
+  };
+}
+
+function cells(row) {
+  const mb = (bytes) => `${number(bytes / MB)} MB`;
+  return [row.name, String(row.count), `${row.succeeded} of ${row.count}`, `${number(row.upMs)} ms`, `${number(row.goneMs)} ms`, number(row.memory.processes), mb(row.memory.pss), mb(row.memory.uss), mb(row.memory.command)];
+}
+
+async function crowd(actor, argv, cwd, count) {
+  const began = performance.now();
+  const children = Array.from({ length: count }, () => member(actor, argv, cwd));
+  const up = await Promise.all(children.map((child) => child.up));
+  const upMs = performance.now() - began;
+  const memory = averageMemory(children.map((child) => child.pid));
+  for (const child of children) child.end();
+  const codes = await Promise.all(children.map((child) => child.done));
+  const bad = children.find((_, i) => !up[i] || codes[i] !== 0);
+  if (bad !== undefined) process.stderr.write(`bench: one of ${count} failed: ${bad.text()}\n`);
+  return { succeeded: codes.filter((code, i) => code === 0 && up[i]).length, upMs, goneMs: performance.now() - began, memory };
+}
+
+function member(actor, argv, cwd) {
+  const child = start(actor, argv, { cwd });
+  let text = '';
+  const done = once(child, 'close').then(([code]) => code);
+  const up = new Promise((resolve) => {
+    child.stdout.on('data', (chunk) => {
+      text += chunk;
+      if (text.includes('up\n')) resolve(true);
+    });
+    void done.then(() => resolve(false));
+  });
+  child.stderr.on('data', (chunk) => (text += chunk));
+  child.stdin.on('error', () => undefined);
+  child.stdin.write('up\n');
+  return { pid: child.pid, up, done, end: () => child.stdin.end(), text: () => text };
+}
+
+/** Per sandbox, without the processes of the command itself. */
+function averageMemory(pids) {
+  const children = processes();
+  const all = pids.map((pid) => tree(pid, children));
+  const isCommand = (pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'cat';
+  const sum = { pss: 0, uss: 0, command: 0, processes: 0 };
+  for (const pid of all.flat()) {
+    const { pss, uss } = readMemory(pid);
+    if (isCommand(pid)) sum.command += pss;
+    else {
+      sum.pss += pss;
+      sum.uss += uss;
+      sum.processes += 1;
+    }
+  }
+  return Object.fromEntries(Object.entries(sum).map(([key, value]) => [key, value / pids.length]));
+}
+
+/** The children of every process. */
+function processes() {
+  const children = new Map();
+  for (const name of readdirSync('/proc')) {
+    const parent = /^\d+$/.test(name) ? readParent(name) : null;
+    if (parent !== null) children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
+  }
+  return children;
+}
+
+function readParent(pid) {
+  try {
+    return Number(/\) \S (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]);
+  } catch {
+    // It has ended since it was listed.
+    return null;
+  }
+}
+
+function tree(pid, children) {
+  return [pid, ...(children.get(pid) ?? []).flatMap((child) => tree(child, children))];
+}
+
+function readMemory(pid) {
+  const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+  const kb = (name) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) * 1024;
+  return { pss: kb('Pss'), uss: kb('Private_Clean') + kb('Private_Dirty') };
+}

@@ -1,0 +1,80 @@
+// bench/measure.mjs: how long a command takes, and how much processor time it and everything it starts use.
+// Invariant: nothing escapes the account. The wrapper is the reaper of all that its command leaves behind, so the
+// processor time of orphans is counted too. That time hardly depends on what else the machine does; wall time does.
+import { spawn, spawnSync } from 'node:child_process';
+
+const NUMBERS = { x64: { prctl: 157, getrusage: 98 }, arm64: { prctl: 167, getrusage: 165 } }[process.arch];
+if (NUMBERS === undefined) throw new Error(`no system call numbers for ${process.arch}`);
+
+// Arguments: system call numbers, the descriptor to report on, the command. Reports: wall ms, processor ms, exit status, signal.
+const WRAPPER = `use strict; use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
+my ($prctl, $getrusage) = split /,/, shift @ARGV;
+my $report = shift @ARGV;
+syscall($prctl, 36, 1, 0, 0, 0) == 0 or die "become a reaper: $!";
+my $start = clock_gettime(CLOCK_MONOTONIC);
+my $pid = fork() // die "fork: $!";
+if (!$pid) { exec { $ARGV[0] } @ARGV or exit 127 }
+waitpid $pid, 0;
+my ($end, $status) = (clock_gettime(CLOCK_MONOTONIC), $?);
+1 while wait() != -1;
+my $usage = "\\0" x 144;
+syscall($getrusage, -1, $usage) == 0 or die "getrusage: $!";
+my ($us, $uu, $ss, $su) = unpack 'q4', $usage;
+open my $out, '>&=', $report or die "report: $!";
+printf $out "measured %.3f %.3f %d %d\\n", ($end - $start) * 1000, ($us + $ss) * 1000 + ($uu + $su) / 1000, $status >> 8, $status & 127;
+`;
+
+/** The command behind the wrapper, for places where only a command line can be given, such as the inside of a sandbox. */
+export function measured(argv, report = 3) {
+  return ['/usr/bin/perl', '-e', WRAPPER, `${NUMBERS.prctl},${NUMBERS.getrusage}`, String(report), ...argv];
+}
+
+/** What `measured` reported. */
+export function parseMeasured(text, what) {
+  const [, wall, cpu, status, signal] = /^measured (\S+) (\S+) (\d+) (\d+)$/m.exec(text) ?? [];
+  if (wall === undefined) throw new Error(`${what} reported nothing: ${text}`);
+  if (status !== '0' || signal !== '0') throw new Error(`${what} failed (status ${status}, signal ${signal}): ${text}`);
+  return { wallMs: Number(wall), cpuMs: Number(cpu) };
+}
+
+/** Runs a command of `actor` to its end. Anything but success is an error: a failed run must not become a fast one. */
+export function measure(actor, argv, { cwd = actor.home, env = {}, input } = {}) {
+  const [file, ...args] = measured(argv);
+  const done = spawnSync(file, args, {
+    ...actor.identity,
+    cwd,
+    env: { ...actor.env, ...env },
+    input: input ?? '',
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+    maxBuffer: 256 * 1024 ** 2,
+  });
+  const what = argv.join(' ').slice(0, 200);
+  const report = `${done.output?.[3] ?? ''}`;
+  try {
+    return { ...parseMeasured(report, what), stdout: `${done.stdout}`, stderr: `${done.stderr}` };
+  } catch (error) {
+    throw new Error(`${error.message}\n${done.stdout}\n${done.stderr}`, { cause: error });
+  }
+}
+
+/** The same without waiting, for commands that are to run at the same time. */
+export function start(actor, argv, { cwd = actor.home, env = {} } = {}) {
+  const [file, ...args] = argv;
+  return spawn(file, args, { ...actor.identity, cwd, env: { ...actor.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+}
+
+/**
+ * Measures all variants once per round, each round in another order, so that whatever else the machine does meets all alike.
+ * Returns for each variant its rounds in order: the n-th of one belongs to the n-th of another.
+ */
+export function interleave(rounds, variants) {
+  const names = Object.keys(variants);
+  const results = Object.fromEntries(names.map((name) => [name, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    for (let i = 0; i < names.length; i += 1) {
+      const name = names[(i + round) % names.length];
+      results[name].push(variants[name]());
+    }
+  }
+  return results;
+}

@@ -1,0 +1,85 @@
+// bench/review.mjs: what it costs to see what a sandbox changed, and to find the files it must not see.
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { interleave, measure } from './measure.mjs';
+import { cpu, difference, ms, ratio, spread, wall } from './stats.mjs';
+import { calm, run } from './world.mjs';
+
+export function benchReview(world, { path, files, label }, { cases }) {
+  const actor = world.actors.user;
+  const rows = cases.map(({ changes, rounds }) => {
+    const runs = { first: [], again: [], git: [] };
+    for (let round = 0; round < rounds; round += 1) {
+      const name = `review-${changes}-${round}`;
+      // The reader ends the sandbox's own look at its changes early: what is measured is the whole of it, below.
+      run(actor, world.ags('exec', '--review', 'later', '--name', name, '--', 'sh', '-c', changeScript(changes, files)), { cwd: path });
+      forgetCapture(actor, name);
+      calm(world);
+      runs.first.push(review(world, actor, path, name, changes));
+      runs.again.push(review(world, actor, path, name, changes));
+      runs.git.push(gitReview(world, actor, path, changes, files));
+      run(actor, world.ags('rm', '--yes', name), { cwd: path });
+    }
+    return { changes, rounds, runs };
+  });
+  return {
+    title: 'Seeing what changed',
+    text: `\`ags review --json\` after a sandbox that modified files in a repository of ${label}: taken out as checked git objects, compared with the user's tree, each file in its lane. "Again" is the same command a second time. Beside it \`git add -A && git diff --cached --raw\` on the same changes in a worktree, which checks nothing.`,
+    tables: [{
+      head: ['changed files', 'first', 'processor time', 'again', 'git', 'first, times git'],
+      rows: rows.map(({ changes, runs }) => [String(changes), ms(wall(runs.first)), ms(cpu(runs.first)), ms(wall(runs.again)), ms(wall(runs.git)), `${spread(ratio(wall(runs.first), wall(runs.git)))} ×`]),
+    }],
+    bars: [],
+  };
+}
+
+function changeScript(changes, files) {
+  const step = Math.floor(files / changes);
+  return `i=0; while [ $i -lt ${changes} ]; do n=$((i * ${step})); echo changed >> src/d$((n / 100))/f$n.txt; i=$((i + 1)); done`;
+}
+
+function forgetCapture(actor, name) {
+  const tasks = join(actor.home, '.local/state/ags/tasks');
+  const task = readdirSync(tasks).find((id) => id.startsWith(name));
+  const capture = join(tasks, task ?? '', 'capture.json');
+  if (task === undefined || !existsSync(capture)) throw new Error(`the task ${name} has no capture to forget`);
+  rmSync(capture);
+}
+
+function review(world, actor, cwd, name, changes) {
+  const result = measure(actor, world.ags('review', name, '--json'), { cwd });
+  const seen = JSON.parse(result.stdout).changes.length;
+  if (seen !== changes) throw new Error(`ags review shows ${seen} changes instead of ${changes}`);
+  return result;
+}
+
+function gitReview(world, actor, path, changes, files) {
+  const to = join(actor.home, 'reviewed');
+  run(actor, ['git', 'worktree', 'add', '-q', '--detach', to], { cwd: path });
+  run(actor, ['sh', '-c', changeScript(changes, files)], { cwd: to });
+  calm(world);
+  const result = measure(actor, ['sh', '-c', 'git add -A && git diff --cached --raw'], { cwd: to });
+  run(actor, ['git', 'worktree', 'remove', '--force', to], { cwd: path });
+  return result;
+}
+
+export function benchScan(world, { path, label }, { rounds }) {
+  const actor = world.actors.user;
+  const cache = join(actor.home, '.cache/ags');
+  const exec = () => measure(actor, world.ags('exec', '--', 'true'), { cwd: path });
+  const runs = interleave(rounds, {
+    cold: () => {
+      const memories = readdirSync(cache).filter((name) => name.startsWith('scan-'));
+      if (memories.length === 0) throw new Error('there is no memory of a scan to forget');
+      for (const name of memories) rmSync(join(cache, name));
+      return exec();
+    },
+    warm: () => exec(),
+  });
+  return {
+    title: 'Finding the secrets to hide',
+    text: `\`ags exec -- true\` over ${label} files: once without the memory of the last scan, once with it; ${rounds} rounds. (The kernel has the directories in memory in both.)`,
+    tables: [{ head: ['', 'wall time', 'processor time'], rows: [['first scan', ms(wall(runs.cold)), ms(cpu(runs.cold))], ['later ones', ms(wall(runs.warm)), ms(cpu(runs.warm))], ['difference', spread(difference(wall(runs.cold), wall(runs.warm)), 'ms'), spread(difference(cpu(runs.cold), cpu(runs.warm)), 'ms')]] }],
+    bars: [],
+  };
+}

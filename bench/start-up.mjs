@@ -1,0 +1,74 @@
+// bench/start-up.mjs: how long it takes to run nothing: `ags exec -- true` and what one could use instead.
+import { measure, interleave } from './measure.mjs';
+import { cpu, ms, ratio, spread, wall } from './stats.mjs';
+import { makeRepository, settle, wait } from './world.mjs';
+
+const LIMIT_OWN = 1.5;
+const LIMIT_SRT = 0.35;
+
+export async function benchStartUp(world, { rounds }) {
+  const parts = [];
+  for (const actor of Object.values(world.actors)) {
+    const project = makeRepository(actor, 'project', 50);
+    await wait(2100);
+    settle(actor, project);
+    parts.push({ actor, runs: compare(world, actor, project, rounds) });
+  }
+  return {
+    title: 'Starting a sandbox',
+    text: `\`true\` in a repository of 50 files; ${rounds} rounds. \`bwrap\` is called directly, with the same namespaces and a read-only system, and does no more than that. \`srt\` is @anthropic-ai/sandbox-runtime as its documentation calls it, without settings. An ags sandbox adds a copy-on-write workspace, a git directory of its own, hidden secrets, limits, a system call filter, and their removal.`,
+    tables: parts.map(table),
+    bars: parts.flatMap(bars),
+    chart: chart(parts[0].runs),
+  };
+}
+
+function compare(world, actor, project, rounds) {
+  const inProject = { cwd: project };
+  const variants = {
+    node: () => measure(actor, [process.execPath, '-e', '0'], inProject),
+    bwrap: () => measure(actor, plainBwrap(project), inProject),
+    ags: () => measure(actor, world.ags('exec', '--', 'true'), inProject),
+    ...(world.srt === null ? {} : { srt: () => measure(actor, world.srt('true'), inProject) }),
+  };
+  // The first run of each is not the usual one: caches are filled, and ags tries a whole sandbox out once per boot.
+  for (const variant of Object.values(variants)) variant();
+  return interleave(rounds, variants);
+}
+
+/** What a careful person would write by hand. */
+export function plainBwrap(project, command = ['true']) {
+  return [
+    'bwrap', '--unshare-user', '--unshare-pid', '--unshare-net', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup',
+    '--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--clearenv', '--setenv', 'PATH', '/usr/bin:/bin',
+    '--ro-bind', '/usr', '/usr', '--symlink', 'usr/bin', '/bin', '--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64',
+    '--ro-bind', '/etc', '/etc', '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--bind', project, project, '--chdir', project,
+    '--', ...command,
+  ];
+}
+
+const LABELS = { node: '`node -e 0`', bwrap: '`bwrap … true`', ags: '**`ags exec -- true`**', srt: '`srt true`' };
+
+function table({ actor, runs }) {
+  const own = (get) => ratio(get(runs.ags), get(runs.node), get(runs.bwrap));
+  return {
+    caption: actor.name === 'root' ? 'As root' : 'As an ordinary user',
+    head: ['command', 'wall time', 'processor time', 'ags is, by wall time', 'by processor time'],
+    rows: [
+      ...Object.keys(runs).map((name) => [LABELS[name], ms(wall(runs[name])), ms(cpu(runs[name])), ...(name === 'ags' ? ['', ''] : [wall, cpu].map((get) => `${spread(ratio(get(runs.ags), get(runs[name])))} ×`))]),
+      ['node + bwrap', '', '', ...[wall, cpu].map((get) => `${spread(own(get))} ×`)],
+    ],
+  };
+}
+
+function bars({ actor, runs }) {
+  const who = actor.name === 'root' ? 'as root' : 'as a user';
+  return [['wall time', wall], ['processor time', cpu]].flatMap(([what, get]) => [
+    { name: `ags exec -- true, ${who}: ${what} over node + bwrap`, value: ratio(get(runs.ags), get(runs.node), get(runs.bwrap)), atMost: LIMIT_OWN },
+    ...(runs.srt === undefined ? [] : [{ name: `ags exec -- true, ${who}: ${what} over srt`, value: ratio(get(runs.ags), get(runs.srt)), atMost: LIMIT_SRT }]),
+  ]);
+}
+
+function chart(runs) {
+  return { title: 'Run nothing in a sandbox (wall time)', unit: 'ms', bars: Object.keys(runs).map((name) => ({ label: LABELS[name].replaceAll(/[`*]/g, ''), values: wall(runs[name]), ours: name === 'ags' })) };
+}

@@ -1,0 +1,153 @@
+// bench/workspace.mjs: what it costs to give a command its own copy of a repository, by the number of files in it, and
+// the first `git status` there.
+import { join } from 'node:path';
+import { interleave, measure, measured, parseMeasured } from './measure.mjs';
+import { plainBwrap } from './start-up.mjs';
+import { cpu, difference, ms, number, ratio, spread, summary, wall } from './stats.mjs';
+import { calm, emptyDirectory, makeRepository, run, settle, wait } from './world.mjs';
+
+const LIMIT_GROWTH = 1.5;
+const LIMIT_WORKTREE = 100;
+
+/** The repositories by size, made before anything is measured: writing them keeps the disk busy for a while. */
+export async function makeRepositories(world, sizes) {
+  const actor = world.actors.user;
+  const repositories = sizes.map((files) => ({ files, label: number(files).replace('.00', ''), path: makeRepository(actor, `repository-${files}`, files) }));
+  await wait(2100);
+  for (const { path } of repositories) settle(actor, path);
+  calm(world);
+  await wait(2100);
+  return repositories;
+}
+
+export async function benchWorkspace(world, repositories, { rounds, peerRounds }) {
+  const actor = world.actors.user;
+  const empty = emptyDirectory(actor, 'empty');
+  const exec = (cwd, ...flags) => () => measure(actor, world.ags('exec', ...flags, '--', 'true'), { cwd });
+  const variants = {
+    node: () => measure(actor, [process.execPath, '-e', '0'], { cwd: empty }),
+    bwrap: () => measure(actor, plainBwrap(empty), { cwd: empty }),
+    none: exec(empty, '--workspace', 'copy'),
+    ...Object.fromEntries(repositories.map(({ files, path }) => [files, exec(path)])),
+  };
+  for (const variant of Object.values(variants)) variant();
+  const ours = interleave(rounds, variants);
+  const peers = new Map(repositories.map((repository) => [repository.files, benchPeers(world, actor, repository, peerRounds(repository.files))]));
+  return {
+    title: 'Making a workspace',
+    text: [
+      `\`ags exec -- true\` as a whole, over clean repositories of small files, a hundred in each directory; ${rounds} rounds, warm. "Over an empty directory" is what remains after taking off the same command in an empty directory, where there is no repository, nothing to scan and no overlay: the part that is the workspace, made and removed. "Over node + bwrap" takes off only those two, and so holds everything that ags does.`,
+      '`git worktree add` and `git clone --shared` are run in the same repositories, and removed by `git worktree remove` and `rm -rf`. They run nothing and isolate nothing.',
+    ].join('\n\n'),
+    tables: [oursTable(repositories, ours), peersTable(repositories, ours, peers)],
+    bars: bars(repositories, ours, peers),
+    chart: { title: `A copy of ${repositories.at(-1).label} files (wall time, ags with the whole sandbox; logarithmic)`, unit: 'ms', log: true, bars: [
+      { label: 'ags exec -- true', values: wall(ours[repositories.at(-1).files]), ours: true },
+      { label: 'git worktree add', values: wall(peers.get(repositories.at(-1).files).worktree) },
+      { label: 'git clone --shared', values: wall(peers.get(repositories.at(-1).files).clone) },
+    ] },
+  };
+}
+
+function benchPeers(world, actor, { path, files }, rounds) {
+  const to = join(actor.home, `copy-of-${files}`);
+  const results = { worktree: [], worktreeRemove: [], clone: [], cloneRemove: [] };
+  for (let round = 0; round < rounds; round += 1) {
+    calm(world);
+    results.worktree.push(measure(actor, ['git', 'worktree', 'add', '-q', '--detach', to], { cwd: path }));
+    calm(world);
+    results.worktreeRemove.push(measure(actor, ['git', 'worktree', 'remove', to], { cwd: path }));
+    calm(world);
+    results.clone.push(measure(actor, ['git', 'clone', '-q', '--shared', path, to], { cwd: actor.home }));
+    calm(world);
+    results.cloneRemove.push(measure(actor, ['rm', '-rf', to], { cwd: actor.home }));
+  }
+  calm(world);
+  return results;
+}
+
+function oursTable(repositories, ours) {
+  const least = repositories[0];
+  return {
+    caption: 'ags',
+    head: ['files', 'whole command', 'processor time', 'over an empty directory', 'over node + bwrap', `times the ${least.label}-file case`],
+    rows: [
+      ['empty directory', ms(wall(ours.none)), ms(cpu(ours.none)), '', spread(overOwn(ours, 'none', wall), 'ms'), ''],
+      ...repositories.map(({ files, label }) => [label, ms(wall(ours[files])), ms(cpu(ours[files])), spread(difference(wall(ours[files]), wall(ours.none)), 'ms'), spread(overOwn(ours, files, wall), 'ms'), files === least.files ? '' : `${spread(ratio(wall(ours[files]), wall(ours[least.files])))} ×`]),
+    ],
+  };
+}
+
+const overOwn = (ours, name, get) => summary(get(ours[name]).map((value, i) => value - get(ours.node)[i] - get(ours.bwrap)[i]));
+
+function peersTable(repositories, ours, peers) {
+  const rows = repositories.flatMap(({ files, label }) => {
+    const peer = peers.get(files);
+    return [
+      ['`git worktree add`', peer.worktree, peer.worktreeRemove],
+      ['`git clone --shared`', peer.clone, peer.cloneRemove],
+    ].map(([name, made, removed]) => [label, name, ms(wall(made)), ms(cpu(made)), ms(wall(removed)), `${times(made, ours[files])} ×`, `${times(made, workspaceOnly(ours, files))} ×`, `${times(made, aboveOwn(ours, files))} ×`]);
+  });
+  return { caption: 'git', head: ['files', 'command', 'make', 'processor time', 'remove', 'slower than all of ags', 'than its workspace', 'than ags over node + bwrap'], rows };
+}
+
+const workspaceOnly = (ours, files) => subtract(ours[files], [ours.none]);
+const aboveOwn = (ours, files) => subtract(ours[files], [ours.node, ours.bwrap]);
+
+function subtract(runs, others) {
+  return runs.map((one, i) => ({ wallMs: one.wallMs - others.reduce((sum, list) => sum + list[i].wallMs, 0), cpuMs: one.cpuMs - others.reduce((sum, list) => sum + list[i].cpuMs, 0) }));
+}
+
+// Rounds of the two do not belong together: git takes seconds. A difference of nothing counts as a millisecond.
+function times(theirs, ours, get = wall) {
+  return number(summary(get(theirs)).median / Math.max(1, summary(get(ours)).median));
+}
+
+function bars(repositories, ours, peers) {
+  const [least, most] = [repositories[0], repositories.at(-1)];
+  return [
+    ...[['wall time', wall], ['processor time', cpu]].map(([what, get]) => ({ name: `ags exec -- true over ${most.label} files: ${what}, times the ${least.label}-file case`, value: ratio(get(ours[most.files]), get(ours[least.files])), atMost: LIMIT_GROWTH })),
+    ...(most.files < 100_000 ? [] : [['wall time', wall], ['processor time', cpu]].map(([what, get]) => ({
+      name: `a workspace of ${most.label} files: ${what} of git worktree add, times that of the workspace`,
+      value: summary([summary(get(peers.get(most.files).worktree)).median / Math.max(1, summary(get(workspaceOnly(ours, most.files))).median)]),
+      atLeast: LIMIT_WORKTREE,
+    }))),
+  ];
+}
+
+export function benchStatus(world, { path, label }, { rounds }) {
+  const actor = world.actors.user;
+  const status = ['git', 'status', '--porcelain'];
+  const inside = (script) => {
+    const { stdout } = measure(actor, world.ags('exec', '--', 'sh', '-c', script, 'sh', ...measured(status, 1)), { cwd: path });
+    return { ...parseMeasured(stdout, 'git status inside'), looked: looked(stdout) };
+  };
+  const traced = 'GIT_TRACE2_EVENT=/tmp/trace "$@" && cat /tmp/trace';
+  // The index as it would be without the stat data of the files: git must read them all.
+  const blind = `rm .git/index && git read-tree HEAD && ${traced}`;
+  const variants = {
+    native: () => {
+      const { stdout } = measure(actor, ['sh', '-c', `rm -f "$HOME/trace"; ${traced.replaceAll('/tmp/trace', '"$HOME/trace"')}`, 'sh', ...measured(status, 1)], { cwd: path });
+      return { ...parseMeasured(stdout, 'git status'), looked: looked(stdout) };
+    },
+    inside: () => inside(traced),
+    blind: () => inside(blind),
+  };
+  for (const variant of [variants.native, variants.inside]) variant();
+  const runs = interleave(rounds, variants);
+  const most = (name) => Math.max(...runs[name].map((one) => one.looked));
+  const row = (name, text) => [text, ms(wall(runs[name])), ms(cpu(runs[name])), name === 'native' ? '' : `${spread(ratio(wall(runs[name]), wall(runs.native)))} ×`, String(most(name))];
+  return {
+    title: 'The first `git status` inside',
+    text: `Over ${label} files; ${rounds} rounds, each in a fresh sandbox. Contents compared: files that git's own trace says it could not settle by their stat data alone. The last row is the control: the same sandbox with an index that has no stat data.`,
+    tables: [{ head: ['where', 'wall time', 'processor time', 'times native', 'contents compared'], rows: [row('native', '`git status`, native, warm'), row('inside', '**`git status`, first, inside**'), row('blind', 'control: inside, without the copied index')] }],
+    bars: [{ name: `the first git status inside ${label} files: contents compared`, value: summary([most('inside')]), atMost: 0 }],
+    check: most('blind') > 0 ? null : 'the control of the git status measurement compared no contents: the count proves nothing',
+  };
+}
+
+function looked(trace) {
+  const found = [...trace.matchAll(/"key":"refresh\/sum_(?:lstat|scan)","value":"(\d+)"/g)].map((match) => Number(match[1]));
+  if (found.length === 0) throw new Error('this git does not say how many files it looked at');
+  return Math.max(...found);
+}

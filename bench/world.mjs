@@ -1,0 +1,102 @@
+// bench/world.mjs: what is measured on: a copy of the built command and of its peers, users with homes of their own, and
+// repositories of known size, all in one temporary directory.
+// The command is a copy with nothing beside it but what its package holds, so a build under way elsewhere does not disturb it.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+const ORDINARY = 42_424;
+const IDENTITY = { GIT_AUTHOR_NAME: 'Dev', GIT_AUTHOR_EMAIL: 'dev@example.test', GIT_COMMITTER_NAME: 'Dev', GIT_COMMITTER_EMAIL: 'dev@example.test' };
+
+export function createWorld(root, peers) {
+  const dir = mkdtempSync(join(tmpdir(), 'ags-bench-'));
+  chmodSync(dir, 0o755);
+  const ags = installAgs(root, join(dir, 'ags'));
+  if (peers !== null) cpSync(peers, join(dir, 'peers/node_modules'), { recursive: true });
+  const isRoot = process.getuid() === 0;
+  const actors = { user: makeActor(dir, 'user', isRoot ? ORDINARY : process.getuid()), ...(isRoot ? { root: makeActor(dir, 'root', 0) } : {}) };
+  return {
+    dir,
+    /** The ordinary user, and root if that is who runs this. */
+    actors,
+    ags: (...args) => [process.execPath, ags, ...args],
+    /** null: not to be had on this machine. */
+    srt: peers === null ? null : (...args) => [process.execPath, join(dir, 'peers/node_modules/@anthropic-ai/sandbox-runtime/dist/cli.js'), ...args],
+    [Symbol.dispose]: () => {
+      spawnSync('chmod', ['-R', 'u+rwX', dir]);
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+function installAgs(root, to) {
+  for (const part of ['bin', 'package.json', 'dist/bundle']) cpSync(join(root, part), join(to, part), { recursive: true });
+  return join(to, 'bin/ags.js');
+}
+
+function makeActor(dir, name, uid) {
+  const home = join(dir, name);
+  mkdirSync(home);
+  const identity = process.getuid() === 0 ? { uid, gid: uid } : {};
+  if (process.getuid() === 0) chownSync(home, uid, uid);
+  const env = { HOME: home, PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`, LANG: 'C.UTF-8', GIT_CONFIG_NOSYSTEM: '1' };
+  return { name, uid, home, env, identity };
+}
+
+/** Runs a program as the actor, unmeasured. */
+export function run(actor, argv, { cwd = actor.home, input } = {}) {
+  return execFileSync(argv[0], argv.slice(1), { ...actor.identity, cwd, input, env: { ...actor.env, ...IDENTITY }, encoding: 'utf8', stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'], maxBuffer: 256 * 1024 ** 2 });
+}
+
+export function emptyDirectory(actor, name) {
+  const at = join(actor.home, name);
+  mkdirSync(at);
+  if (actor.identity.uid !== undefined) chownSync(at, actor.uid, actor.uid);
+  return at;
+}
+
+/** A clean checkout of `files` small files, a hundred in each directory, and one commit. */
+export function makeRepository(actor, name, files) {
+  const at = emptyDirectory(actor, name);
+  run(actor, ['git', 'init', '-q', '-b', 'main'], { cwd: at });
+  run(actor, ['git', '-c', 'core.compression=1', 'fast-import', '--quiet'], { cwd: at, input: history(files) });
+  run(actor, ['git', 'reset', '-q', '--hard'], { cwd: at });
+  return at;
+}
+
+function history(files) {
+  const parts = ['commit refs/heads/main\ncommitter Dev <dev@example.test> 1700000000 +0000\ndata 5\nfirst\n'];
+  for (let i = 0; i < files; i += 1) {
+    const text = `file ${i}\n${`A line of file ${i}.\n`.repeat(10 + (i % 40))}`;
+    parts.push(`M 100644 inline ${filePath(i)}\ndata ${text.length}\n${text}\n`);
+  }
+  return parts.join('');
+}
+
+export const filePath = (i) => `src/d${Math.floor(i / 100)}/f${i}.txt`;
+
+/**
+ * Files as new as the index that lists them are read again by every git command. Some seconds later, one more commit
+ * gives the repository the index that any repository has which was not checked out this very moment.
+ */
+export function settle(actor, repository) {
+  const readme = join(repository, 'README.md');
+  writeFileSync(readme, '# A project\n');
+  if (actor.identity.uid !== undefined) chownSync(readme, actor.uid, actor.uid);
+  utimesSync(readme, 1_700_000_000, 1_700_000_000);
+  run(actor, ['git', 'add', 'README.md'], { cwd: repository });
+  run(actor, ['git', 'commit', '-q', '-m', 'second'], { cwd: repository });
+}
+
+/** What was written to disk so far is none of the next measurement's business. */
+export function calm(world) {
+  spawnSync('sync', ['-f', world.dir]);
+}
+
+export const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Where a program is, or null. */
+export function which(program) {
+  return ['/usr/local/bin', '/usr/bin', '/bin'].map((dir) => join(dir, program)).find((path) => existsSync(path)) ?? null;
+}

@@ -7,17 +7,19 @@ import { calm, run } from './world.mjs';
 
 export function benchReview(world, { path, files, label }, { cases }) {
   const actor = world.actors.user;
+  const worktree = join(actor.home, 'reviewed');
+  run(actor, ['git', 'worktree', 'add', '-q', '--detach', worktree], { cwd: path });
   const rows = cases.map(({ changes, rounds }) => {
     const runs = { first: [], again: [], git: [] };
     for (let round = 0; round < rounds; round += 1) {
       const name = `review-${changes}-${round}`;
-      // The reader ends the sandbox's own look at its changes early: what is measured is the whole of it, below.
+      // It counts its changes when it ends, and so has captured them already: that is forgotten, to be measured on its own.
       run(actor, world.ags('exec', '--review', 'later', '--name', name, '--', 'sh', '-c', changeScript(changes, files)), { cwd: path });
       forgetCapture(actor, name);
       calm(world);
       runs.first.push(review(world, actor, path, name, changes));
       runs.again.push(review(world, actor, path, name, changes));
-      runs.git.push(gitReview(world, actor, path, changes, files));
+      runs.git.push(gitReview(world, actor, worktree, changes, files));
       run(actor, world.ags('rm', '--yes', name), { cwd: path });
     }
     return { changes, rounds, runs };
@@ -53,13 +55,11 @@ function review(world, actor, cwd, name, changes) {
   return result;
 }
 
-function gitReview(world, actor, path, changes, files) {
-  const to = join(actor.home, 'reviewed');
-  run(actor, ['git', 'worktree', 'add', '-q', '--detach', to], { cwd: path });
-  run(actor, ['sh', '-c', changeScript(changes, files)], { cwd: to });
+function gitReview(world, actor, worktree, changes, files) {
+  run(actor, ['sh', '-c', changeScript(changes, files)], { cwd: worktree });
   calm(world);
-  const result = measure(actor, ['sh', '-c', 'git add -A && git diff --cached --raw'], { cwd: to });
-  run(actor, ['git', 'worktree', 'remove', '--force', to], { cwd: path });
+  const result = measure(actor, ['sh', '-c', 'git add -A && git diff --cached --raw'], { cwd: worktree });
+  run(actor, ['git', 'reset', '-q', '--hard'], { cwd: worktree });
   return result;
 }
 

@@ -9,15 +9,20 @@ import { dirname, join } from 'node:path';
 const ORDINARY = 42_424;
 const IDENTITY = { GIT_AUTHOR_NAME: 'Dev', GIT_AUTHOR_EMAIL: 'dev@example.test', GIT_COMMITTER_NAME: 'Dev', GIT_COMMITTER_EMAIL: 'dev@example.test' };
 
-export function createWorld(root, peers) {
+export function createWorld(root, peers, quick) {
   const dir = mkdtempSync(join(tmpdir(), 'ags-bench-'));
   chmodSync(dir, 0o755);
   const ags = installAgs(root, join(dir, 'ags'));
   if (peers !== null) cpSync(peers, join(dir, 'peers/node_modules'), { recursive: true });
   const isRoot = process.getuid() === 0;
-  const actors = { user: makeActor(dir, 'user', isRoot ? ORDINARY : process.getuid()), ...(isRoot ? { root: makeActor(dir, 'root', 0) } : {}) };
+  const version = (env) => spawnSync(process.execPath, [ags, '--version'], { env: { PATH: process.env.PATH, HOME: dir, ...env } }).status === 0;
+  // The copy has the bundle only; a clone may be set to prefer the files it was made from.
+  const bundled = [{}, { AGS_DEV: '1' }].find(version);
+  if (bundled === undefined) throw new Error('the bundle does not start; run: npm run build');
+  const actors = { user: makeActor(dir, 'user', isRoot ? ORDINARY : process.getuid(), bundled), ...(isRoot ? { root: makeActor(dir, 'root', 0, bundled) } : {}) };
   return {
     dir,
+    quick,
     /** The ordinary user, and root if that is who runs this. */
     actors,
     ags: (...args) => [process.execPath, ags, ...args],
@@ -35,12 +40,12 @@ function installAgs(root, to) {
   return join(to, 'bin/ags.js');
 }
 
-function makeActor(dir, name, uid) {
+function makeActor(dir, name, uid, more) {
   const home = join(dir, name);
   mkdirSync(home);
   const identity = process.getuid() === 0 ? { uid, gid: uid } : {};
   if (process.getuid() === 0) chownSync(home, uid, uid);
-  const env = { HOME: home, PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`, LANG: 'C.UTF-8', GIT_CONFIG_NOSYSTEM: '1' };
+  const env = { HOME: home, PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`, LANG: 'C.UTF-8', GIT_CONFIG_NOSYSTEM: '1', ...more };
   return { name, uid, home, env, identity };
 }
 
@@ -91,6 +96,7 @@ export function settle(actor, repository) {
 
 /** What was written to disk so far is none of the next measurement's business. */
 export function calm(world) {
+  if (world.quick) return;
   spawnSync('sync', ['-f', world.dir]);
 }
 

@@ -260,7 +260,7 @@ describe('the plan of a sandbox, in full', () => {
 
 test.each<[string, (dir: string) => CgroupPlan]>([
   ['no cgroup', () => ({ kind: 'none', why: 'there is none' })],
-  ['a systemd scope', () => ({ kind: 'scope', systemdRun: '/usr/bin/systemd-run', slice: '/nowhere', runtimeDir: '/run/user/1000', holds: ['memory', 'pids'] })],
+  ['a systemd scope', () => ({ kind: 'scope', systemdRun: '/usr/bin/systemd-run', slice: '/nowhere', manager: '/nowhere', runtimeDir: '/run/user/1000', holds: ['memory', 'pids'] })],
   ['cgroup v2', (dir) => ({ kind: 'v2', parent: dir, holds: ['memory', 'pids'], enable: [], processesAtMost: null })],
   ['cgroup v1', (dir) => ({ kind: 'v1', parents: { memory: join(dir, 'memory'), pids: join(dir, 'pids') }, holds: ['memory', 'pids'] })],
 ])('with %s, what is planned is what is opened, but for the name', (_, planFor) => {

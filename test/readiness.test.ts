@@ -1,16 +1,18 @@
 // The probe behind every start: it passes on this machine, leaves nothing, and refuses a bubblewrap that drops a protection
 // without a word. The programs that stand in for bubblewrap are real ones, started by the real launcher.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { release, tmpdir, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { judge, type Expected } from '../src/sandbox/checks/evidence.ts';
 import { explainFailure, type Problem } from '../src/sandbox/checks/failure.ts';
 import { readKernelFacts } from '../src/sandbox/checks/kernel-facts.ts';
 import { explainOverlay } from '../src/sandbox/checks/overlay-reason.ts';
-import { installCommand } from '../src/sandbox/host.ts';
-import type { Trial } from '../src/tasks/probe.ts';
+import { inspectHost, installCommand, type NativeHost } from '../src/sandbox/host.ts';
+import { trySandbox, type Trial } from '../src/tasks/probe.ts';
+import { workspaceKind } from '../src/tasks/ready.ts';
+import type { World } from '../src/tasks/world.ts';
 import { CALLERS, createMachine, giveTo, type Caller, type Machine } from './harness.ts';
 
 const DIST = new URL('../dist', import.meta.url).pathname;
@@ -83,15 +85,21 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
     ['its user', '/^--uid$/{n;s/.*/0/}', 'it ran as uid 0'],
     ['a root that cannot be written', dropsPair('--remount-ro'), 'it could write in /, /dev; it made files in /, /dev/'],
     ['system directories that cannot be written', 's/^--ro-bind$/--bind/', 'it could write in /usr'],
-    ['its blindness', `s|^--chdir$|--ro-bind\\x00/tmp\\x00/tmp\\x00--chdir|`, 'it saw files that it must not see'],
-    ['its limits', 's|^--chdir$|--ro-bind\\x00/usr/bin/env\\x00/usr/bin/prlimit\\x00--chdir|', ''],
+    ['its blindness', '/^--chdir$/{N;s|--chdir.\\(.*\\)/project$|--dir\\x00\\1/mark\\x00--chdir\\x00\\1/project|}', 'it saw files that it must not see'],
   ];
 
   test.each(mutations)('a bubblewrap that drops %s is noticed and refused', (_name, sed, lacking) => {
     using machine = createMachine(caller, { git: false });
     const { problem, overlay } = probe(machine, altered(machine, sed));
     expect(problem?.message ?? 'no problem').toContain(lacking);
-    expect({ cause: problem?.cause, works: overlay.works }).toEqual({ cause: lacking === '' ? 'unknown' : 'unprotected', works: false });
+    expect({ cause: problem?.cause, works: overlay.works }).toEqual({ cause: 'unprotected', works: false });
+  });
+
+  test('a sandbox whose limits are not set is noticed and refused', () => {
+    using machine = createMachine(caller, { git: false });
+    const prlimit = program(machine, 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"');
+    const { problem } = probe(machine, altered(machine, `s|^--chdir$|--ro-bind\\x00${prlimit}\\x00/usr/bin/prlimit\\x00--chdir|`));
+    expect(problem?.message).toBe('A test sandbox started, but not with every protection in force: its limits were not set.');
   });
 
   test('the same programs in between, with nothing dropped, are not refused', () => {
@@ -109,7 +117,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
     using machine = createMachine(caller, { git: false });
     const fake = program(machine, `echo '{ "child-pid": 1 }' >&5; while [ "$1" != -- ]; do shift; done; shift; "$@"; echo '{ "exit-code": 0 }' >&5`);
     const { problem } = probe(machine, fake);
-    for (const lacking of ['its system calls were not filtered', 'it shared the user, pid, net, ipc, uts, cgroup namespace', 'it saw files that it must not see']) expect(problem?.message).toContain(lacking);
+    for (const lacking of ['it kept capabilities', 'it could gain new privileges', 'its system calls were not filtered', 'pid, net, ipc, uts, cgroup namespace of this machine', 'it could write in /, /dev, /usr']) expect(problem?.message).toContain(lacking);
   });
 
   test('where overlays do not work but copies do, it says so and why', () => {
@@ -219,9 +227,44 @@ describe('what the kernel and a container around us forbid', () => {
   });
 });
 
+describe('what is remembered', () => {
+  function worldOf(machine: Machine): World {
+    return {
+      cwd: machine.project, home: machine.home, env: {}, uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, userName: 'dev', shell: '/bin/sh',
+      stateDir: machine.stateDir, cacheDir: join(machine.home, '.cache/ags'), configFile: '', memoryBytes: totalmem(), kernel: release(), platform: 'linux', nodeArch: process.arch, pid: process.pid, now: () => new Date(),
+    };
+  }
+  const self = CALLERS[0] ?? 'user';
+  const withBwrap = (host: NativeHost, bwrap: string): NativeHost => ({ ...host, programs: { ...host.programs, bwrap } });
+
+  test('a bubblewrap that worked is asked once, and one that takes its place is asked again', async () => {
+    using machine = createMachine(self, { git: false });
+    const world = worldOf(machine);
+    const host = await inspectHost({ ...world, runtimeDir: '/nonexistent' });
+    const counted = program(machine, `echo x >> "$(dirname "$0")/starts"; exec ${BWRAP} "$@"`);
+    const starts = (): string => readFileSync(join(dirname(counted), 'starts'), 'utf8');
+    expect(await workspaceKind(world, withBwrap(host, counted), 'auto')).toEqual({ kind: 'overlay', why: '' });
+    const first = starts();
+    expect(await workspaceKind(world, withBwrap(host, counted), 'auto')).toEqual({ kind: 'overlay', why: '' });
+    expect(starts()).toBe(first);
+    writeFileSync(counted, '#!/bin/sh\nexit 1\n');
+    await expect(workspaceKind(world, withBwrap(host, counted), 'auto')).rejects.toMatchObject({ code: 'backend.unavailable' });
+  });
+
+  test('a start is refused with the sentence and the cure that the probe gives, each time it is asked', async () => {
+    using machine = createMachine(self, { git: false });
+    const world = worldOf(machine);
+    const host = withBwrap(await inspectHost({ ...world, runtimeDir: '/nonexistent' }), altered(machine, '/^--unshare-net$/d'));
+    const { problem } = await trySandbox(world, host);
+    const refusal = { code: 'backend.unavailable', message: problem?.message, hint: problem?.hint };
+    await expect(workspaceKind(world, host, 'auto')).rejects.toMatchObject(refusal);
+    await expect(workspaceKind(world, host, 'copy')).rejects.toMatchObject(refusal);
+  });
+});
+
 test('an answer that is missing counts as a protection that is missing', () => {
   const outside = { user: 'user:[1]', mnt: 'mnt:[1]', pid: 'pid:[1]', net: 'net:[1]', ipc: 'ipc:[1]', uts: 'uts:[1]', cgroup: 'cgroup:[1]' };
-  const expected: Expected = { uid: 1000, openFiles: 1024, readOnly: ['/', '/dev'], outside };
+  const expected: Expected = { uid: 1000, limits: ['--nofile=1024'], readOnly: ['/', '/dev'], outside };
   expect(judge('', expected).lacking).toHaveLength(10);
   expect(judge('', expected).workspace).toBe('');
 });

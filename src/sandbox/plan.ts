@@ -8,6 +8,8 @@ export interface PlanInput {
   readonly user: { readonly uid: number; readonly gid: number; readonly name: string; readonly shell: string };
   readonly home: string;
   readonly homeDir: string;
+  /** The copy of /etc made for sandboxes. */
+  readonly etcDir: string;
   readonly project: string;
   readonly cwd: string;
   readonly workspace: WorkspaceMount;
@@ -33,9 +35,7 @@ export function planSandbox(input: PlanInput): SandboxSpec {
         ? bind(entry.path, entry.path, 'the system')
         : { kind: 'symlink', target: entry.link, to: sandboxPath(entry.path), why: 'the system' },
     ),
-    { kind: 'dir', to: sandboxPath('/etc'), mode: '0755', why: 'only what is named below' },
-    ...machine.etc.map((name) => bind(`/etc/${name}`, `/etc/${name}`, 'settings of the system')),
-    ...generatedEtc(input),
+    bind(input.etcDir, '/etc', 'a copy of the settings that etc: names, with accounts of its own'),
     { kind: 'proc', to: sandboxPath('/proc'), why: 'its own processes only' },
     { kind: 'dev', to: sandboxPath('/dev'), why: 'null, zero, random, terminals' },
     { kind: 'tmpfs', to: sandboxPath('/dev/shm'), bytes: 256 * MiB, mode: '1777', why: 'shared memory of its own' },
@@ -70,18 +70,16 @@ function bind(from: string, to: string, why: string): Mount {
   return { kind: 'bind', from: hostPath(from), to: sandboxPath(to), writable: false, why };
 }
 
-// Generated, because the real ones name every account of the machine and its name servers.
-function generatedEtc({ user, home }: PlanInput): Mount[] {
-  const file = (name: string, content: string): Mount => ({
-    kind: 'file', content, to: sandboxPath(`/etc/${name}`), why: 'made for the sandbox',
-  });
-  return [
-    file('passwd', `root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n${user.name}:x:${user.uid}:${user.gid}::${home}:${user.shell}\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n`),
-    file('group', `root:x:0:\n${user.name}:x:${user.gid}:\nnogroup:x:65534:\n`),
-    file('hosts', '127.0.0.1 localhost sandbox\n::1 localhost\n'),
-    file('hostname', 'sandbox\n'),
-    file('resolv.conf', '# No name server: names are resolved outside the sandbox.\n'),
-  ];
+/** Made for the sandbox, because the real ones name every account of the machine and its name servers. */
+export function accountFiles(user: PlanInput['user'], home: string): Record<string, string> {
+  const nobody = 'nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin';
+  return {
+    passwd: `root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n${user.name}:x:${user.uid}:${user.gid}::${home}:${user.shell}\n${nobody}\n`,
+    group: `root:x:0:\n${user.name}:x:${user.gid}:\nnogroup:x:65534:\n`,
+    hosts: '127.0.0.1 localhost sandbox\n::1 localhost\n',
+    hostname: 'sandbox\n',
+    'resolv.conf': '# No name server: names are resolved outside the sandbox.\n',
+  };
 }
 
 function planEnv(input: PlanInput, visible: readonly string[]): Record<string, string> {

@@ -108,7 +108,7 @@ function countChanges({ paths, run }: StoredTask): ChangeCounts | null {
   if (!existsSync(paths.changes)) return null;
   const { changes, ignored } = JSON.parse(readFileSync(paths.changes, 'utf8')) as ChangeSet;
   const left = changes.filter((change) => !run.settled.includes(change.path));
-  return { files: left.length + (ignored.reviewed ? 0 : ignored.files), risky: left.filter((change) => change.lane !== 'inert').length };
+  return { files: left.length + (ignored.reviewed || run.ignoredDiscarded ? 0 : ignored.files), risky: left.filter((change) => change.lane !== 'inert').length };
 }
 
 async function isTouched({ task, run, paths }: StoredTask): Promise<boolean> {

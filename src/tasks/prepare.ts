@@ -10,9 +10,10 @@ import { listEtc } from '../config/etc.ts';
 import { loadConfig } from '../config/load.ts';
 import { createPrivateGit } from '../git/private-git.ts';
 import type { TaskPaths } from '../store/layout.ts';
+import { ensureEtcCopy } from '../sandbox/etc-copy.ts';
 import { inspectHost, type NativeHost } from '../sandbox/host.ts';
 import { readMachine } from '../sandbox/machine.ts';
-import { planSandbox } from '../sandbox/plan.ts';
+import { accountFiles, planSandbox } from '../sandbox/plan.ts';
 import { findHidden, type HiddenFiles } from './hidden.ts';
 import { findProject, type Project } from './project.ts';
 import type { World } from './world.ts';
@@ -81,10 +82,11 @@ export function describeRun(world: World, plan: RunPlan, paths: TaskPaths, taskN
     ],
   };
   return planSandbox({
-    machine: readMachine({ home: world.home, etc: listEtc(config.etc).filter((name) => existsSync(`/etc/${name}`)), toolDirs: config.toolDirs }),
+    machine: readMachine({ home: world.home, etc: [], toolDirs: config.toolDirs }),
     user: plan.user,
     home: world.home,
     homeDir: paths.home,
+    etcDir: ensureEtcCopy({ cacheDir: world.cacheDir, patterns: [...config.etc, ...etcMounts(config)], list: listEtc, made: accountFiles(plan.user, world.home) }, world.now().getTime()),
     project: project.root,
     cwd: plan.cwd,
     workspace: workspaceMount(plan, paths),
@@ -110,5 +112,10 @@ function visibleMounts(config: EffectiveConfig): string[] {
     if (existsSync(mount.path)) return true;
     if (mount.optional) return false;
     throw new AgsError('config.invalid', `${mount.path} is to be mounted, but does not exist.`, { hint: 'Correct "mounts" in the configuration: ags config' });
-  }).map((mount) => mount.path);
+  }).map((mount) => mount.path).filter((path) => !path.startsWith('/etc/'));
+}
+
+/** /etc is one directory inside: what is to be shown below it is copied with the rest. */
+function etcMounts(config: EffectiveConfig): string[] {
+  return config.mounts.flatMap(({ path }) => (path.startsWith('/etc/') ? [path.slice('/etc/'.length)] : []));
 }

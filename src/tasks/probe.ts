@@ -66,7 +66,10 @@ interface Stage {
 
 async function tryIn(stage: Stage): Promise<Trial> {
   const { world } = stage;
-  const [overlay, limited] = await Promise.all([tryOne(stage, 'overlay'), tryWithoutFilter(stage)]);
+  const running = [tryOne(stage, 'overlay'), tryWithoutFilter(stage)] as const;
+  // Both have to be over before anything is removed, also when one of them fails at once.
+  await Promise.allSettled(running);
+  const [overlay, limited] = await Promise.all(running);
   const fails = (problem: Problem): Trial => ({ problem, overlay: { works: false, why: '' }, startMs: overlay.startMs });
   // What a sandbox lacks does not depend on its workspace: there is nothing to try again.
   if (overlay.lacking.length > 0) return fails(unprotected(stage, overlay.lacking));
@@ -133,7 +136,7 @@ async function tryOne(stage: Stage, workspace: 'overlay' | 'copy'): Promise<Outc
     // The kernel makes it without any right; removing the tree is much slower if it has to find out.
     if (existsSync(join(paths.work, 'work'))) chmodSync(join(paths.work, 'work'), 0o700);
   }
-  const evidence = judge(report, { uid: spec.user.uid, openFiles: openFiles(spec, host), readOnly: readOnlyPlaces(spec), outside: ownNamespaces() });
+  const evidence = judge(report, { uid: spec.user.uid, limits: prlimitArgv(spec.limits, host.limitHost).filter((arg) => arg.includes('=')), readOnly: readOnlyPlaces(spec), outside: ownNamespaces() });
   return { lacking: [...evidence.lacking, ...touched(stage)], said: workspaceFault(evidence, workspace, paths), startMs };
 }
 
@@ -179,12 +182,6 @@ function touched({ plan }: Stage): string[] {
 
 function readOnlyPlaces(spec: SandboxSpec): string[] {
   return ['/', '/dev', ...spec.mounts.flatMap((mount) => (mount.kind === 'file' || (mount.kind === 'bind' && !mount.writable) ? [mount.to] : []))];
-}
-
-/** What is asked for, or the most that we may give. */
-function openFiles(spec: SandboxSpec, host: NativeHost): number {
-  const option = prlimitArgv(spec.limits, host.limitHost).find((arg) => arg.startsWith('--nofile='));
-  return Number(option?.slice('--nofile='.length));
 }
 
 function unprotected({ host }: Stage, lacking: readonly string[]): Problem {

@@ -32,7 +32,7 @@ function tryReal(path: string): string | null {
 }
 
 const NEVER = ['/', '/usr', '/etc', '/var', '/bin', '/sbin', '/lib', '/opt', '/boot', '/home', '/root', '/tmp', '/run', '/mnt', '/media', '/srv'];
-const KERNEL = ['/proc', '/sys', '/dev'];
+const NEVER_BELOW = ['/proc', '/sys', '/dev', '/etc'];
 
 function unsuitable(root: string, { home, stateDir }: { home: string; stateDir: string }): AgsError | null {
   const within = (path: string, dir: string): boolean => path === dir || path.startsWith(dir === '/' ? '/' : `${dir}/`);
@@ -40,7 +40,7 @@ function unsuitable(root: string, { home, stateDir }: { home: string; stateDir: 
   const realState = tryReal(stateDir) ?? stateDir;
   const hint = 'Go into the directory of one project first. Not a git repository? Any directory below your home will do.';
   if (within(realHome, root)) return new AgsError('project.unsuitable', `${root} contains your whole home directory; a sandbox over it would show everything in it.`, { hint });
-  if (NEVER.includes(root) || KERNEL.some((dir) => within(root, dir))) return new AgsError('project.unsuitable', `${root} is a directory of the system, not a project.`, { hint });
+  if (NEVER.includes(root) || NEVER_BELOW.some((dir) => within(root, dir))) return new AgsError('project.unsuitable', `${root} is a directory of the system, not a project.`, { hint });
   if (within(realState, root) || within(root, realState)) return new AgsError('project.unsuitable', `${root} overlaps the state directory of ags (${realState}).`, { hint: 'Put the state elsewhere: set XDG_STATE_HOME' });
   return null;
 }

@@ -19,7 +19,7 @@ export interface Places {
   readonly SIBLING: string;
   /** A file in the host's /tmp. */
   readonly HOST_TMP: string;
-  /** A tool directory of the home, mounted read-only, with the file "tool" in it. */
+  /** A tool directory of the home, mounted read-only, with the file "tool", sockets and a pipe ("agent.*") in it. */
   readonly TOOLS: string;
   /** The home's own directory on the host, where sockets and secrets are. */
   readonly HOME: string;

@@ -32,7 +32,8 @@ export async function createVictims(machine: Machine): Promise<Victims> {
   const datagrams = streams.map((path) => path.replace(/\.sock$/, '.dgram'));
   const names = { abstract: `ags-${word}`, key: String(randomBytes(4).readUInt32LE() & 0x7fffffff), queue: `ags-${word}` };
   const log = join(hostTmp, 'log');
-  const server = spawn('perl', ['-e', SERVER, String(victimUid(machine)), log, word, names.abstract, names.key, names.queue, process.arch, ...streams, '--', ...datagrams], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const pipe = join(machine.home, '.local/bin/agent.fifo');
+  const server = spawn('perl', ['-e', SERVER, String(victimUid(machine)), log, pipe, word, names.abstract, names.key, names.queue, process.arch, ...streams, '--', ...datagrams], { stdio: ['pipe', 'pipe', 'inherit'] });
   const [loopback = '', any = ''] = await firstLine(server);
   const before = snapshot(machine, hostTmp);
   return {
@@ -46,8 +47,8 @@ export async function createVictims(machine: Machine): Promise<Victims> {
       HOME: machine.home,
       PROJECT: machine.project,
       STATE: machine.stateDir,
-      STREAMS: streams.join(' '),
-      DATAGRAMS: datagrams.join(' '),
+      STREAMS: streams.filter((path) => !path.includes('/.local/bin/')).join(' '),
+      DATAGRAMS: datagrams.filter((path) => !path.includes('/.local/bin/')).join(' '),
       ABSTRACT: names.abstract,
       LOOPBACK_PORT: loopback,
       ANY_PORT: any,
@@ -129,10 +130,11 @@ function firstLine(child: ChildProcess): Promise<string[]> {
 /** Binds everything, gives root up, answers whoever calls with the secret, and writes down every call and every signal. */
 const SERVER = String.raw`
 use strict; use Socket; use POSIX ();
-my ($uid, $log, $word, $abstract, $key, $queue, $arch) = splice @ARGV, 0, 7;
+my ($uid, $log, $pipe, $word, $abstract, $key, $queue, $arch) = splice @ARGV, 0, 8;
 open my $out, '>>', $log or die "$log: $!"; { my $old = select $out; $| = 1; select $old }
 my %listening; my %quiet;
 umask 0;
+POSIX::mkfifo($pipe, 0666) or die $!; sysopen(my $reader, $pipe, POSIX::O_RDWR() | POSIX::O_NONBLOCK()) or die $!;
 sub unix { my ($type, $name) = @_; socket(my $s, PF_UNIX, $type, 0) or die $!; bind($s, pack_sockaddr_un($name)) or die "$name: $!"; return $s }
 while (defined(my $path = shift @ARGV)) { last if $path eq '--'; my $s = unix(SOCK_STREAM, $path); listen $s, 5; $listening{fileno $s} = [$s, $path] }
 for my $path (@ARGV) { my $s = unix(SOCK_DGRAM, $path); $quiet{fileno $s} = [$s, $path] }

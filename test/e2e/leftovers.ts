@@ -1,7 +1,7 @@
 // test/e2e/leftovers.ts: what a sandbox may have left on this machine when it should be gone: processes and mounts.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Machine } from '../harness.ts';
+import { AGS, type Machine } from '../harness.ts';
 
 /** Gives what is dying a moment, then says what is still there. */
 export async function leftovers(machine: Machine, withinMs = 3000): Promise<string[]> {
@@ -24,6 +24,13 @@ export function sandboxProcesses(machine: Machine): string[] {
     const inside = elsewhere && mounts(pid, machine).length > 0;
     return inside || (launcher && command.includes(machine.root)) ? [`${pid} ${command}`] : [];
   });
+}
+
+/** Sends a signal to the `ags` that runs on this machine. */
+export function signalAgs(machine: Machine, signal: string): void {
+  const running = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && read(`/proc/${pid}/cmdline`).split('\0')[1] === AGS && read(`/proc/${pid}/environ`).split('\0').includes(`HOME=${machine.home}`));
+  if (running.length === 0) throw new Error('no ags is running');
+  for (const pid of running) process.kill(Number(pid), `SIG${signal}`);
 }
 
 function mounts(pid: string, machine: Machine): string[] {

@@ -14,12 +14,11 @@ export const LOWER: Readonly<Record<string, string>> = { kept: 'as it was\n', go
  * belongs to the sandbox alone: were a protection missing, the test must not be what does the damage.
  */
 export const INSIDE = `
-tail -n +1 /proc/self/status /proc/net/dev /proc/self/mountinfo
+tail -n +1 /proc/self/status /proc/self/limits /proc/net/dev /proc/self/mountinfo
 echo '==> namespaces <=='; cd /proc/self/ns && readlink ${NAMESPACES.join(' ')}; cd "$OLDPWD"
 echo '==> unshare <=='; unshare --user true 2>&1 && echo allowed
 echo '==> written <=='; for dir in / /dev/; do (: > "\${dir}ags-probe") 2>/dev/null && echo "$dir"; done
 echo '==> seen <=='; for path; do [ ! -e "$path" ] || echo "$path"; done
-echo '==> open files <=='; ulimit -n
 echo '==> workspace <=='
 { echo changed > kept && echo new > new && rm gone dir/inner && rmdir dir && mkdir dir && echo new > dir/new &&
   read -r word < kept && [ "$word" = changed ] && [ ! -e gone ] && [ "$(echo dir/*)" = dir/new ] && echo works; } 2>&1
@@ -32,7 +31,8 @@ export const REFUSED_BY_LIMIT = /No space left on device/;
 
 export interface Expected {
   readonly uid: number;
-  readonly openFiles: number;
+  /** As prlimit takes them: "--nofile=1024". */
+  readonly limits: readonly string[];
   /** Mount points that must be read-only. */
   readonly readOnly: readonly string[];
   /** The namespaces of the caller, none of which the sandbox may share. */
@@ -67,7 +67,7 @@ export function judge(report: string, expected: Expected): Evidence {
     [writable.length === 0, `it could write in ${writable.slice(0, 3).join(', ')}`],
     [written.length === 0, `it made files in ${written.join(', ')}`],
     [seen.length === 0, 'it saw files that it must not see'],
-    [part('open files').trim() === String(expected.openFiles), 'its limits were not set'],
+    [expected.limits.every((option) => isSet(part('/proc/self/limits'), option)), 'its limits were not set'],
     [report.endsWith('==> end <==\n'), 'it did not answer to the end'],
   ];
   const workspace = part('workspace').trim();
@@ -82,6 +82,13 @@ export function ownNamespaces(): Record<NamespaceName, string> {
 function sections(report: string): (name: string) => string {
   const [, ...parts] = report.split(/^==> (.+) <==\n/m);
   return (name) => parts[parts.findIndex((part, i) => i % 2 === 0 && part === name) + 1] ?? '';
+}
+
+const LIMIT_ROWS: Readonly<Record<string, string>> = { core: 'core file size', nofile: 'open files', fsize: 'file size', nproc: 'processes', data: 'data size', cpu: 'cpu time' };
+
+function isSet(limits: string, option: string): boolean {
+  const [, name = '', value] = /^--([a-z]+)=(\d+)/.exec(option) ?? [];
+  return new RegExp(`^Max ${LIMIT_ROWS[name]}\\s+${value}\\s`, 'm').test(limits);
 }
 
 /** The last mount at a place is the one that counts. mountinfo writes blanks and the like as octal numbers. */

@@ -7,7 +7,7 @@ import type { KernelFacts } from './kernel-facts.ts';
 
 export type Cause =
   | 'namespaces' | 'apparmor' | 'proc' | 'pivot-root' | 'bwrap-old' | 'bwrap-setuid' | 'seccomp' | 'capabilities' | 'parents'
-  | 'id-map' | 'cgroup' | 'limits' | 'exhausted' | 'unprotected' | 'state' | 'unknown';
+  | 'id-map' | 'cgroup' | 'invisible' | 'limits' | 'exhausted' | 'unprotected' | 'state' | 'unknown';
 
 export interface Problem {
   readonly cause: Cause;
@@ -77,7 +77,11 @@ const CAUSES: readonly { readonly seen: RegExp; explain(context: FailureContext,
     explain: (_, [, file = '', why = '']) => ({ cause: 'cgroup', message: `A sandbox cannot enter its control group (${visible(file)}: ${visible(why)}).`, hint: 'See what is left of others, and remove it: ags cleanup' }),
   },
   {
-    seen: /prlimit: (.+)/,
+    seen: /execvp (\S+): (.+)/,
+    explain: (_, [, path = '', why = '']) => ({ cause: 'invisible', message: `${visible(path)} cannot be started inside a sandbox (${visible(why)}): only the directories of the system are visible there.`, hint: `Install: ${installCommand(['util-linux'])}` }),
+  },
+  {
+    seen: /^prlimit: (.+)/m,
     explain: (_, [, why = '']) => ({ cause: 'limits', message: `The limits of a sandbox cannot be set: ${visible(why)}.`, hint: 'See what may be set here: ulimit -Ha' }),
   },
   {

@@ -1,0 +1,47 @@
+// bench/chart.mjs: the main results as one SVG of horizontal bars, readable on a light and on a dark page.
+import { number, summary } from './stats.mjs';
+
+const WIDTH = 760;
+const LABEL = 190;
+const VALUE = 110;
+const BAR = 20;
+const GAP = 8;
+
+export function drawChart(charts) {
+  const parts = [];
+  let y = 12;
+  for (const chart of charts) {
+    parts.push(`<text class="title" x="0" y="${y + 12}">${escape(chart.title)}</text>`);
+    y += 26;
+    for (const bar of scaled(chart)) {
+      parts.push(
+        `<text x="${LABEL - 10}" y="${y + 15}" text-anchor="end">${escape(bar.label)}</text>`,
+        `<rect class="${bar.ours ? 'ours' : 'theirs'}" x="${LABEL}" y="${y}" width="${bar.width.toFixed(1)}" height="${BAR}" rx="3"/>`,
+        `<text class="value" x="${(LABEL + bar.width + 8).toFixed(1)}" y="${y + 15}">${escape(`${number(bar.value)} ${chart.unit}`)}</text>`,
+      );
+      y += BAR + GAP;
+    }
+    y += 18;
+  }
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" width="${WIDTH}" height="${y}" role="img" aria-label="Results of npm run bench, as in the tables">\n${STYLE}\n${parts.join('\n')}\n</svg>\n`;
+}
+
+function scaled({ bars, log = false }) {
+  const values = bars.map((bar) => summary(bar.values).median);
+  const length = (value) => (log ? Math.log10(Math.max(1, value)) : value);
+  const most = Math.max(...values.map(length));
+  return bars.map((bar, i) => ({ ...bar, value: values[i], width: Math.max(2, (length(values[i]) / most) * (WIDTH - LABEL - VALUE)) }));
+}
+
+const STYLE = `<style>
+  text { font: 13px system-ui, sans-serif; fill: #24292f }
+  .title { font-weight: 600 }
+  .value { fill: #57606a }
+  .ours { fill: #1f7a4d }
+  .theirs { fill: #a8b1bb }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e6edf3 } .value { fill: #9ea7b3 } .ours { fill: #3fb950 } .theirs { fill: #5b6672 }
+  }
+</style>`;
+
+const escape = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

@@ -1,0 +1,75 @@
+// sandbox/etc-copy.ts: the /etc of sandboxes: a copy of the settings that are allowed, with accounts and names of its own.
+// Mounting each of some sixty settings by itself costs more time than the rest of the sandbox; one directory costs nothing.
+// Invariant: the copy holds only what the list names. It is made again whenever anything it was made from has changed,
+// and is never changed in place: a running sandbox keeps the one it started with.
+import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { removeTree, replaceFile } from '../lib/files.ts';
+
+export interface EtcInput {
+  readonly cacheDir: string;
+  /** As configured; a part of one may have `*` in it. */
+  readonly patterns: readonly string[];
+  /** Finds what the patterns stand for. */
+  readonly list: (patterns: readonly string[]) => readonly string[];
+  /** Files that are made, by name. */
+  readonly made: Readonly<Record<string, string>>;
+}
+
+interface Memory {
+  readonly key: string;
+  readonly directory: string;
+  readonly seen: readonly (readonly [path: string, ctimeMs: number])[];
+}
+
+const OLD_MS = 7 * 24 * 3600_000;
+
+export function ensureEtcCopy(input: EtcInput, nowMs: number): string {
+  const key = JSON.stringify([input.patterns, input.made]);
+  const file = join(input.cacheDir, 'etc.json');
+  const memory = recall(file);
+  if (memory?.key === key && memory.seen.every(([path, ctimeMs]) => changedAt(path) === ctimeMs) && existsSync(memory.directory)) return memory.directory;
+  mkdirSync(input.cacheDir, { recursive: true, mode: 0o700 });
+  const directory = mkdtempSync(join(input.cacheDir, 'etc-'));
+  const seen: [string, number][] = [['/etc', changedAt('/etc')]];
+  for (const name of input.list(input.patterns)) copy(join('/etc', name), join(directory, name), seen);
+  for (const [name, content] of Object.entries(input.made)) writeFileSync(join(directory, name), content, { mode: 0o644 });
+  replaceFile(file, JSON.stringify({ key, directory, seen } satisfies Memory));
+  for (const name of readdirSync(input.cacheDir).filter((entry) => entry.startsWith('etc-'))) {
+    const path = join(input.cacheDir, name);
+    if (path !== directory && statSync(path).mtimeMs < nowMs - OLD_MS) removeTree(path);
+  }
+  return directory;
+}
+
+// Links are made again as they are: they lead into /usr, which is visible, or nowhere.
+function copy(from: string, to: string, seen: [string, number][]): void {
+  const stat = lstatSync(from, { throwIfNoEntry: false });
+  if (stat === undefined) return;
+  mkdirSync(dirname(to), { recursive: true, mode: 0o755 });
+  if (stat.isSymbolicLink()) return symlinkSync(readlinkSync(from), to);
+  try {
+    if (stat.isDirectory()) {
+      const names = readdirSync(from);
+      mkdirSync(to, { recursive: true, mode: 0o755 });
+      for (const name of names) copy(join(from, name), join(to, name), seen);
+    } else if (stat.isFile()) copyFileSync(from, to);
+    else return;
+  } catch (error) {
+    // What the caller may not read the sandbox may not read either.
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
+  }
+  seen.push([from, stat.ctimeMs]);
+}
+
+function changedAt(path: string): number {
+  return lstatSync(path, { throwIfNoEntry: false })?.ctimeMs ?? -1;
+}
+
+function recall(file: string): Memory | null {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Memory;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,145 @@
+// test/attacks/mutant.ts: the sandbox that `ags exec` would start, made by the same functions, with one protection taken out
+// before it is started.
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { release, totalmem } from 'node:os';
+import { join } from 'node:path';
+import type { SandboxSpec } from '../../src/protocol/spec.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { inspectHost } from '../../src/sandbox/host.ts';
+import { planNative } from '../../src/sandbox/native.ts';
+import type { Launch } from '../../src/sandbox/native-launch.ts';
+import { prepareRunDir } from '../../src/sandbox/native-prepare.ts';
+import { seccompFilter } from '../../src/sandbox/seccomp.ts';
+import { taskPaths } from '../../src/store/layout.ts';
+import { findHidden } from '../../src/tasks/hidden.ts';
+import { createRun, type RunPlan } from '../../src/tasks/prepare.ts';
+import { findProject } from '../../src/tasks/project.ts';
+import { nativeOptions } from '../../src/tasks/run.ts';
+import type { World } from '../../src/tasks/world.ts';
+import { giveTo, type Machine, type Result } from '../harness.ts';
+import { identity } from './run-inside.ts';
+import type { Victims } from './victims.ts';
+
+/** What to take out. Each part gets what the real functions made, and returns what is started instead. */
+export interface Mutation {
+  readonly plan?: (plan: RunPlan) => RunPlan;
+  readonly spec?: (spec: SandboxSpec) => SandboxSpec;
+  readonly launch?: (launch: Launch) => Launch;
+  readonly filter?: (filter: Buffer) => Buffer;
+  /** The launcher inherits the caller's environment. */
+  readonly callerEnv?: boolean;
+  /** The launcher inherits a descriptor that the caller left open. */
+  readonly descriptor?: boolean;
+}
+
+export interface Prepared {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export async function runMutant(machine: Machine, victims: Victims, mutation: Mutation, command: readonly string[], input: string): Promise<Result> {
+  const { argv, env } = await prepareMutant(machine, mutation, command);
+  const [file = '', ...args] = argv;
+  const secret = openSync(victims.secretFile, 'r');
+  const ignored = Array<'ignore'>(6).fill('ignore');
+  const child = spawn(file, args, {
+    cwd: '/',
+    env: mutation.callerEnv === true ? { ...machine.env, ...victims.env, ...env, PERL5OPT: '' } : { ...env },
+    ...identity(machine),
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe', ...(mutation.descriptor === true ? [...ignored, secret] : [])],
+  });
+  closeSync(secret);
+  let [stdout, stderr] = ['', ''];
+  child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString('utf8')));
+  child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString('utf8')));
+  child.stdin?.on('error', () => undefined);
+  child.stdin?.end(input);
+  const timer = setTimeout(() => child.kill('SIGKILL'), 40_000);
+  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) => child.on('close', (...end) => resolve(end)));
+  clearTimeout(timer);
+  return { code, signal, stdout, stderr };
+}
+
+/** Everything but the start: what is left to do is to run `argv`. */
+export async function prepareMutant(machine: Machine, mutation: Mutation, command: readonly string[]): Promise<Prepared> {
+  const world = worldOf(machine);
+  const plan = (mutation.plan ?? same)(await planFor(world));
+  mkdirSync(join(machine.stateDir, 'tasks'), { recursive: true, mode: 0o700 });
+  const paths = taskPaths(machine.stateDir, `mutant-${process.hrtime.bigint()}`);
+  mkdirSync(paths.root);
+  const spec = (mutation.spec ?? same)(await createRun(world, plan, paths, 'mutant'));
+  const options = await nativeOptions(world, plan, spec, paths.runDir, 'mutant', { files: [], prefix: [], env: {} });
+  const launch = (mutation.launch ?? same)(planNative(options, spec, command, { terminal: null, stdin: 0 }));
+  prepareRunDir(options, spec, launch);
+  const [args, filter] = [join(paths.root, 'args'), join(paths.root, 'filter')];
+  writeFileSync(args, launch.bwrapArgs.map((arg) => `${arg}\0`).join(''));
+  writeFileSync(filter, (mutation.filter ?? same)(seccompFilter(options.arch, spec.kernel)));
+  // Root plays the user here, so what the user would have made must become the user's. As root the run is the sandbox's.
+  if (machine.caller !== 'root') giveTo(machine.stateDir, machine.uid);
+  const argv = ['/bin/sh', '-c', 'exec 3< "$1" 4< "$2" 5> /dev/null; shift 2; exec "$@"', 'sh', args, filter, ...launch.argv];
+  return { argv, env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', AGS_RUN: 'mutant' } };
+}
+
+const same = <T>(value: T): T => value;
+
+async function planFor(world: World): Promise<RunPlan> {
+  const project = await findProject({ cwd: world.cwd, home: world.home, stateDir: world.stateDir });
+  const config = await loadConfig({ home: world.home, userConfigFile: world.configFile, projectDir: project.root, stateDir: world.stateDir, cacheDir: world.cacheDir, flags: {}, memoryTotalBytes: world.memoryBytes });
+  const host = await inspectHost({ platform: world.platform, nodeArch: world.nodeArch, uid: world.uid, cacheDir: world.cacheDir, runtimeDir: '/nonexistent', memoryBytes: world.memoryBytes, kernel: world.kernel });
+  const uid = world.uid === 0 ? config.user : world.uid;
+  // No attempt of the tables depends on a control group; those that do have tests of their own.
+  const cgroup = { kind: 'none', why: 'a mutant has none' } as const;
+  return {
+    project,
+    config,
+    host: { ...host, cgroupPlan: cgroup, limitHost: { ...host.limitHost, cgroup } },
+    hidden: await findHidden(world, project, config),
+    user: { uid, gid: uid, name: world.uid === 0 ? 'agent' : world.userName, shell: '/bin/sh' },
+    cwd: project.root,
+    workspace: 'overlay',
+    notices: [],
+  };
+}
+
+function worldOf(machine: Machine): World {
+  return {
+    cwd: machine.project,
+    home: machine.home,
+    env: machine.env,
+    uid: machine.uid,
+    gid: machine.uid,
+    userName: 'user',
+    shell: '/bin/sh',
+    stateDir: machine.stateDir,
+    cacheDir: join(machine.home, '.cache/ags'),
+    configFile: join(machine.home, '.config/ags/config.yaml'),
+    memoryBytes: totalmem(),
+    kernel: release(),
+    platform: process.platform,
+    nodeArch: process.arch,
+    pid: process.pid,
+    now: () => new Date(),
+  };
+}
+
+/** For a mutation of the arguments: without an option and the given number of values after it. Every one of its kind. */
+export function without(launch: Launch, option: string, values = 0, matches: (values: readonly string[]) => boolean = () => true): Launch {
+  const kept: string[] = [];
+  for (let i = 0; i < launch.bwrapArgs.length; i++) {
+    const rest = launch.bwrapArgs.slice(i + 1, i + 1 + values);
+    if (launch.bwrapArgs[i] === option && matches(rest)) i += values;
+    else kept.push(launch.bwrapArgs[i] ?? '');
+  }
+  if (kept.length === launch.bwrapArgs.length) throw new Error(`there is no ${option} to take out`);
+  return { ...launch, bwrapArgs: kept };
+}
+
+/** Replaces a sequence of arguments; it must be there. */
+export function instead(launch: Launch, from: readonly string[], to: readonly string[]): Launch {
+  const at = launch.bwrapArgs.findIndex((_, i) => from.every((word, k) => launch.bwrapArgs[i + k] === word));
+  if (at < 0) throw new Error(`there is no ${from.join(' ')} to replace`);
+  return { ...launch, bwrapArgs: [...launch.bwrapArgs.slice(0, at), ...to, ...launch.bwrapArgs.slice(at + from.length)] };
+}
+

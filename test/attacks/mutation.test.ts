@@ -1,0 +1,110 @@
+// test/attacks/mutation.test.ts: takes each protection out, one at a time, and shows that an attack then succeeds. A protection
+// that nothing misses is either useless or untested; both are worth knowing.
+// Nothing here can hurt the machine: what a mutant may reach is a throw-away home, and the programs open but do not write.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Mount, SandboxSpec } from '../../src/protocol/spec.ts';
+import { hostPath, sandboxPath } from '../../src/protocol/spec.ts';
+import { assemble } from '../../src/sandbox/seccomp.ts';
+import { CALLERS, createMachine, type Caller, type Machine } from '../harness.ts';
+import { breaches } from './attack.ts';
+import { batchInput, batchProgram, parseAnswers } from './batch.ts';
+import { instead, runMutant, without, type Mutation } from './mutant.ts';
+import { FILE_ATTACKS } from './table-files.ts';
+import { IDENTITY_ATTACKS } from './table-identity.ts';
+import { KERNEL_ATTACKS } from './table-kernel.ts';
+import { NETWORK_ATTACKS } from './table-network.ts';
+import { createVictims, type Victims } from './victims.ts';
+
+const ATTACKS = [...FILE_ATTACKS, ...KERNEL_ATTACKS, ...NETWORK_ATTACKS, ...IDENTITY_ATTACKS];
+const ARCH = process.arch === 'arm64' ? 'arm64' : 'x64';
+
+interface Protection extends Mutation {
+  readonly name: string;
+  /** Protections that stand behind this one; without them it is the only one left. */
+  readonly behind?: Mutation;
+  /** Where it makes no difference: the launcher of that caller holds it in another way too. */
+  readonly only?: Caller;
+}
+
+const noFilter: Mutation = { filter: () => assemble(ARCH, {}) };
+const mounts = (change: (mount: Mount, spec: SandboxSpec) => readonly Mount[]): Mutation => ({ spec: (spec) => ({ ...spec, mounts: spec.mounts.flatMap((mount) => change(mount, spec)) }) });
+const show = (path: string, writable = false): Mount => ({ kind: 'bind', from: hostPath(path), to: sandboxPath(path), writable, why: 'mutant' });
+const writable = (why: string): Mutation => mounts((mount) => [mount.kind === 'bind' && mount.why === why ? { ...mount, writable: true } : mount]);
+
+const PROTECTIONS: readonly Protection[] = [
+  { name: 'a network namespace', launch: (l) => without(l, '--unshare-net') },
+  { name: 'a process namespace', launch: (l) => instead(without(l, '--unshare-pid'), ['--proc', '/proc'], ['--ro-bind', '/proc', '/proc']) },
+  { name: 'an IPC namespace', launch: (l) => without(l, '--unshare-ipc') },
+  { name: 'a host name of its own', launch: (l) => without(without(l, '--unshare-uts'), '--hostname', 1) },
+  { name: 'a cgroup namespace', launch: (l) => without(l, '--unshare-cgroup') },
+  { name: 'the kernel limit on user namespaces', launch: (l) => without(l, '--disable-userns'), behind: noFilter },
+  { name: 'an empty environment', launch: (l) => without(l, '--clearenv') },
+  { name: 'a clean environment of the launcher', callerEnv: true },
+  { name: 'dropping capabilities', launch: (l) => without(l, '--cap-drop', 1), only: 'user' },
+  { name: 'an identity that is not root inside', launch: (l) => without(without(l, '--uid', 1), '--gid', 1), only: 'user' },
+  { name: 'giving root up', launch: (l) => ({ ...l, argv: l.argv.map((word) => (/^\d+,\d+$/.test(word) ? '0,0' : word)) }), only: 'root' },
+  { name: 'a session of its own', launch: (l) => without(l, '--new-session') },
+  { name: 'a read-only root', launch: (l) => without(l, '--remount-ro', 1, ([path]) => path === '/') },
+  { name: 'a read-only /dev', launch: (l) => without(l, '--remount-ro', 1, ([path]) => path === '/dev') },
+  { name: 'the filter of system calls', ...noFilter },
+  { name: 'loading the filter', launch: (l) => without(l, '--seccomp', 1) },
+  { name: 'hiding secrets and sockets of the project', plan: (plan) => ({ ...plan, hidden: { ...plan.hidden, paths: [] } }) },
+  { name: 'a home of its own', ...mounts((mount, spec) => [mount.kind === 'bind' && mount.to === spec.env['HOME'] ? { ...mount, from: hostPath(mount.to) } : mount]) },
+  { name: 'temporary files of its own', ...mounts((mount) => [mount.kind === 'tmpfs' && mount.to === '/tmp' ? show('/tmp') : mount]) },
+  { name: 'bounds on temporary files', launch: (l) => without(l, '--size', 1) },
+  { name: 'a process list of its own', launch: (l) => instead(l, ['--proc', '/proc'], ['--ro-bind', '/proc', '/proc']) },
+  { name: 'a /dev of its own', launch: (l) => instead(without(l, '--remount-ro', 1, ([path]) => path === '/dev'), ['--dev', '/dev'], ['--dev-bind', '/dev', '/dev']) },
+  { name: 'a /run and a /var of its own', ...mounts((mount) => (mount.kind === 'dir' && ['/run', '/var'].includes(mount.to) ? [mount, show(mount.to === '/run' ? '/run/lock' : '/var/lib')] : [mount])) },
+  { name: 'accounts of its own', ...mounts((mount) => [mount.kind === 'file' && mount.to === '/etc/passwd' ? show('/etc/passwd') : mount]) },
+  { name: 'name servers of its own', ...mounts((mount) => [mount.kind === 'file' && mount.to === '/etc/resolv.conf' ? { ...mount, content: 'nameserver 192.0.2.1\n' } : mount]) },
+  { name: 'the list of what is visible', ...mounts((mount) => (mount.kind === 'dev' ? [mount, show('/sys'), show('/root'), show('/boot')] : [mount])) },
+  { name: 'a list of variables', spec: (spec) => ({ ...spec, env: { ...spec.env, SECRET_TOKEN: 'x' } }) },
+  { name: 'read-only system directories', ...writable('the system') },
+  { name: 'read-only tool directories', ...writable('tool directory of the home') },
+  { name: 'read-only objects', ...writable('objects of your repository') },
+  { name: 'a git directory of its own', ...mounts((mount) => [mount.kind === 'bind' && mount.why.endsWith('own git directory') ? { ...mount, from: hostPath(mount.to) } : mount]) },
+  { name: 'copy-on-write', ...mounts((mount) => [mount.kind === 'workspace' ? { ...show(mount.to, true) } : mount]) },
+  { name: 'limits', launch: (l) => ({ ...l, argv: l.argv.filter((word, i) => !(word.endsWith('/prlimit') || /^--(core|nofile|fsize|nproc|data|cpu)=/.test(word) || (word === '--' && l.argv[i - 1]?.startsWith('--') === true && /=/.test(l.argv[i - 1] ?? '')))) }) },
+  { name: 'closed descriptors', descriptor: true },
+  { name: 'arguments out of sight', launch: (l) => ({ ...l, argv: l.argv.flatMap((word, i) => (word === '--args' ? l.bwrapArgs : l.argv[i - 1] === '--args' ? [] : [word])) }) },
+];
+
+describe.each(CALLERS)('as %s', (caller) => {
+  let known: ReadonlySet<string>;
+  const here = PROTECTIONS.filter((one) => one.only === undefined || one.only === caller);
+  const noticed = new Map<string, readonly string[]>();
+
+  beforeAll(async () => {
+    known = new Set(await attack(caller, {}));
+  });
+
+  test('the unchanged sandbox, made in the same way, stands', () => {
+    expect([...known]).toEqual([]);
+  });
+
+  test.for(here.map((one) => [one.name, one] as const))('without %s, an attack succeeds', async ([name, protection]) => {
+    const before = protection.behind === undefined ? known : new Set(await attack(caller, protection.behind));
+    const found = (await attack(caller, { ...protection.behind, ...protection })).filter((one) => !before.has(one));
+    noticed.set(name, found);
+    expect(found).not.toEqual([]);
+  });
+
+  afterAll(() => {
+    const unnoticed = here.filter((one) => noticed.get(one.name)?.length === 0).map((one) => one.name);
+    if (process.env['AGS_SHOW'] !== undefined) for (const [name, found] of noticed) console.log(caller, name, found.length, found.slice(0, 4));
+    expect(unnoticed).toEqual([]);
+  });
+});
+
+/** The attacks that succeed, and what of the host was touched. */
+async function attack(caller: Caller, mutation: Mutation): Promise<string[]> {
+  using machine: Machine = createMachine(caller);
+  await using victims: Victims = await createVictims(machine);
+  const run = await runMutant(machine, victims, mutation, ['perl', '-e', batchProgram(process.arch)], batchInput(ATTACKS, victims.places));
+  // A sandbox that refuses to start has no holes; but then it must not have run anything either.
+  if (!run.stdout.includes('attempt\t')) return [`it does not start: ${run.stderr.trim()}${run.stdout}`];
+  const answers = parseAnswers(run.stdout, ATTACKS);
+  const broken = ATTACKS.filter((one, i) => breaches(one, answers[i] ?? '').length > 0).map((one) => `${one.id}: ${one.what}`);
+  const touched = victims.touched().map((line) => `touched ${line.split(':')[0]?.replace(machine.root, '')}`);
+  return [...broken, ...touched];
+}

@@ -1,0 +1,77 @@
+// test/conformance/again.ts: a test file run once more in a process of its own: as another user, or as a runner that is killed.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+
+const TEST = new URL('..', import.meta.url).pathname;
+
+// Without the project's vitest.config.ts: an ordinary user may neither list the checkout nor write its caches.
+const DRIVER = `
+const [vitest, root, file, report] = process.argv.slice(1);
+const { startVitest } = await import(vitest);
+const reporters = report === '' ? ['default'] : [['json', { outputFile: report }]];
+const run = await startVitest('test', [file], { config: false, root, include: ['**/*.test.ts'], watch: false, testTimeout: 60_000, hookTimeout: 120_000, maxWorkers: 1, cache: false, reporters });
+await run?.close();
+`;
+
+export interface Again {
+  /** Path of the test file. */
+  readonly file: string;
+  /** Null: as whoever runs this. */
+  readonly uid: number | null;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export function startAgain(again: Again, report = ''): ChildProcess {
+  const become = again.uid === null ? [] : ['setpriv', `--reuid=${again.uid}`, `--regid=${again.uid}`, '--clear-groups', '--'];
+  const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'dist/node.js');
+  const [program = '', ...args] = [...become, process.execPath, '--input-type=module', '-e', DRIVER, '--', vitest, TEST, again.file, report];
+  return spawn(program, args, { cwd: '/', env: { PATH: process.env['PATH'], HOME: '/tmp', ...again.env }, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+export interface Results {
+  readonly passed: readonly string[];
+  /** Names with what went wrong. */
+  readonly failed: readonly string[];
+  readonly other: readonly string[];
+}
+
+/** Every test of the file as that user. Throws if no test could be run at all. */
+export async function runAgain(again: Again & { readonly uid: number }): Promise<Results> {
+  const dir = mkdtempSync('/tmp/ags-again-');
+  chownSync(dir, again.uid, again.uid);
+  try {
+    const child = startAgain(again, join(dir, 'report.json'));
+    let said = '';
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
+    await new Promise((resolve) => child.on('close', resolve));
+    return readReport(join(dir, 'report.json'), said);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+interface Report {
+  readonly testResults: readonly {
+    readonly message: string;
+    readonly assertionResults: readonly { readonly fullName: string; readonly status: string; readonly failureMessages: readonly string[] }[];
+  }[];
+}
+
+function readReport(path: string, said: string): Results {
+  let report: Report;
+  try {
+    report = JSON.parse(readFileSync(path, 'utf8')) as Report;
+  } catch (cause) {
+    throw new Error(`The tests could not be run again: ${said}`, { cause });
+  }
+  const all = report.testResults.flatMap((file) => file.assertionResults);
+  if (all.length === 0) throw new Error(`No test was run: ${said} ${report.testResults.map((file) => file.message).join(' ')}`);
+  const named = (status: (one: string) => boolean): typeof all => all.filter((one) => status(one.status));
+  return {
+    passed: named((status) => status === 'passed').map((one) => one.fullName),
+    failed: named((status) => status === 'failed').map((one) => `${one.fullName}: ${one.failureMessages.join(' ')}`),
+    other: named((status) => status !== 'passed' && status !== 'failed').map((one) => one.fullName),
+  };
+}

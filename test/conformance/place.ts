@@ -1,0 +1,189 @@
+// test/conformance/place.ts: somewhere to start sandboxes: a project, directories to write in, and a spec over them.
+// It speaks SandboxSpec, Backend and Sandbox only, so the same place serves every backend.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { hostPath, sandboxPath, type Limits, type Mount, type SandboxSpec } from '../../src/protocol/spec.ts';
+import type { Backend, Sandbox, Stdio } from '../../src/sandbox/backend.ts';
+import { readMachine } from '../../src/sandbox/machine.ts';
+import type { Caller } from '../harness.ts';
+
+export const CALLER: Caller = process.getuid?.() === 0 ? 'root' : 'user';
+
+/** Root's sandboxes have a user of their own; everybody else is themselves. */
+export const USER = CALLER === 'root' ? { uid: 7001, gid: 7002, name: 'agent' } : { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, name: 'agent' };
+
+export type Open = (directory: string, caller: Caller) => Promise<Backend>;
+
+export interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunInput {
+  readonly spec?: SandboxSpec;
+  readonly input?: Buffer | string;
+}
+
+export interface Place extends Disposable {
+  readonly root: string;
+  /** The directory the backend was opened with; `upper` and `work` stand in it. */
+  readonly directory: string;
+  readonly project: string;
+  readonly backend: Backend;
+  /** The least in which programs run, with `more` mounted after it. */
+  spec(more?: readonly Mount[], changes?: Partial<SandboxSpec>): SandboxSpec;
+  /** A directory the sandbox's user may write, below `directory`. */
+  writable(name: string): string;
+  /** A file of the project, as the caller made it. */
+  write(path: string, content: string | Buffer, mode?: number): void;
+  start(command: readonly string[], options?: { spec?: SandboxSpec; stdio?: Partial<Stdio> }): Promise<Sandbox>;
+  run(command: readonly string[], options?: RunInput): Promise<Outcome>;
+  /** The same with raw bytes. */
+  runRaw(command: readonly string[], options?: RunInput): Promise<{ code: number; stdout: Buffer; stderr: Buffer }>;
+}
+
+const MiB = 1024 * 1024;
+export const LIMITS: Limits = { processes: 200, memoryBytes: 1024 * MiB, openFiles: 1024, fileBytes: 256 * MiB, diskBytes: 1024 * MiB, tmpBytes: 64 * MiB, cpuSeconds: null, wallSeconds: null };
+
+export async function createPlace(open: Open): Promise<Place> {
+  const root = mkdtempSync('/tmp/ags-conformance-');
+  chmodSync(root, 0o755);
+  const directory = join(root, 'run');
+  const project = join(root, 'project');
+  for (const dir of [directory, project]) mkdirSync(dir);
+  const backend = await open(directory, CALLER);
+  const place: Place = {
+    root,
+    directory,
+    project,
+    backend,
+    spec: (more = [], changes = {}) => ({
+      hostname: 'conformance',
+      user: USER,
+      mounts: [...systemMounts(), ...more],
+      env: { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C' },
+      workdir: sandboxPath('/tmp'),
+      network: 'loopback',
+      limits: LIMITS,
+      kernel: { ptrace: false, unixSockets: true },
+      ...changes,
+    }),
+    writable(name) {
+      const path = join(directory, name);
+      mkdirSync(path, { recursive: true });
+      if (CALLER === 'root') chownSync(path, USER.uid, USER.gid);
+      return path;
+    },
+    write(path, content, mode = 0o644) {
+      mkdirSync(dirname(join(project, path)), { recursive: true });
+      writeFileSync(join(project, path), content);
+      chmodSync(join(project, path), mode);
+    },
+    start: (command, { spec = place.spec(), stdio = {} } = {}) => backend.start(spec, command, { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe', terminal: null, ...stdio }),
+    async runRaw(command, options = {}) {
+      const sandbox = await place.start(command, options);
+      sandbox.stdin?.on('error', () => undefined);
+      sandbox.stdin?.end(options.input ?? '');
+      const [stdout, stderr, code] = await Promise.all([collect(sandbox.stdout), collect(sandbox.stderr), sandbox.done]);
+      return { code, stdout, stderr };
+    },
+    async run(command, options = {}) {
+      const { code, stdout, stderr } = await place.runRaw(command, options);
+      return { code, stdout: stdout.toString('utf8'), stderr: stderr.toString('utf8') };
+    },
+    [Symbol.dispose]() {
+      execFileSync('chmod', ['-R', 'u+rwX', root]);
+      execFileSync('rm', ['-rf', root]);
+    },
+  };
+  return place;
+}
+
+export function bind(from: string, to: string, writable = false): Mount {
+  return { kind: 'bind', from: hostPath(from), to: sandboxPath(to), writable, why: 'test' };
+}
+
+export function file(to: string, content: string): Mount {
+  return { kind: 'file', content, to: sandboxPath(to), why: 'test' };
+}
+
+export function tmpfs(to: string, bytes = MiB, mode = '1777'): Mount {
+  return { kind: 'tmpfs', to: sandboxPath(to), bytes, mode, why: 'test' };
+}
+
+export function dir(to: string, mode = '0755'): Mount {
+  return { kind: 'dir', to: sandboxPath(to), mode, why: 'test' };
+}
+
+export function overlay(place: Place, hidden: readonly string[] = [], to = '/project'): Mount {
+  return { kind: 'workspace', workspace: { kind: 'overlay', lower: hostPath(place.project), hidden, upper: hostPath(place.writable('upper')), work: hostPath(place.writable('work')) }, to: sandboxPath(to), why: 'test' };
+}
+
+function systemMounts(): Mount[] {
+  const { system } = readMachine({ home: '/', etc: [], toolDirs: [] });
+  return [
+    ...system.map(({ path, link }): Mount => (link === null ? bind(path, path) : { kind: 'symlink', target: link, to: sandboxPath(path), why: 'the system' })),
+    // Debian reaches some programs through here.
+    bind('/etc/alternatives', '/etc/alternatives'),
+    { kind: 'proc', to: sandboxPath('/proc'), why: 'test' },
+    { kind: 'dev', to: sandboxPath('/dev'), why: 'test' },
+    tmpfs('/tmp', 64 * MiB),
+  ];
+}
+
+export async function collect(stream: NodeJS.ReadableStream | null): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of (stream ?? []) as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** Resolves when the sandbox has said this. What it says later is read and dropped, so that it never has to wait for us. */
+export async function until(sandbox: Sandbox, text: string): Promise<void> {
+  let said = '';
+  await new Promise<void>((resolve, reject) => {
+    sandbox.stdout?.on('data', (chunk: Buffer) => {
+      said += chunk.toString('utf8');
+      if (said.includes(text)) resolve();
+    });
+    sandbox.done.then((code) => reject(new Error(`ended with ${code} before it said ${text}: ${said}`)), reject);
+  });
+}
+
+/** Processes of this machine that have the word on their command line: launchers and what runs inside alike. */
+export function processesNamed(word: string): string[] {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
+    const command = read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
+    const ended = ['', 'Z', 'X'].includes(/\) (\S) [^)]*$/.exec(read(`/proc/${pid}/stat`))?.[1] ?? '');
+    return command.includes(word) && !ended ? [`${pid} ${command.slice(0, 120)}`] : [];
+  });
+}
+
+/** Gives what is dying a moment, then says what is left. */
+export async function leftOf(word: string, withinMs = 5000): Promise<string[]> {
+  for (const end = Date.now() + withinMs; Date.now() < end && processesNamed(word).length > 0; ) await sleep(10);
+  return processesNamed(word);
+}
+
+/** Every name below a directory with type, mode and content: two equal answers mean nothing was touched. */
+export function fingerprint(path: string): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const name of readdirSync(path, { recursive: true, encoding: 'utf8' }).toSorted()) {
+    const stat = lstatSync(join(path, name));
+    const content = stat.isFile() ? createHash('sha256').update(readFileSync(join(path, name))).digest('hex').slice(0, 16) : stat.isSymbolicLink() ? readlinkSync(join(path, name)) : '';
+    found[name] = `${(stat.mode >>> 0).toString(8)} ${stat.uid} ${stat.mtimeMs} ${content}`;
+  }
+  return found;
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    // It has ended.
+    return '';
+  }
+}

@@ -16,11 +16,15 @@ const bundle = await rolldown({
   platform: 'node',
   // A native module: it stays a package of its own.
   external: [/^@lydell\//],
+  checks: { ineffectiveDynamicImport: false },
 });
 rmSync(join(root, 'dist/bundle'), { recursive: true, force: true });
 await bundle.write({
   dir: join(root, 'dist/bundle'),
-  format: 'esm',
+  // Node starts a CommonJS file some 15 ms sooner than a module.
+  format: 'cjs',
+  entryFileNames: '[name].cjs',
+  chunkFileNames: '[name]-[hash].cjs',
   minify: { mangle: false, compress: true, codegen: { removeWhitespace: true } },
   codeSplitting: { groups: [{ name: 'hot', test: (id) => hot.has(id) }] },
 });

@@ -347,7 +347,14 @@ describe.each(CALLERS)('the commands as %s', (caller) => {
   test('cleanup and sweeping leave a running sandbox alone, also one of another state directory', async () => {
     using machine = createMachine(caller);
     const child = await running(machine, 'runs');
+    // Its /etc is a copy that nothing names any more: only that it is mounted keeps it.
+    const cache = join(machine.home, '.cache/ags');
+    const old = new Date(Date.now() - HOUR);
+    rmSync(join(cache, 'etc.json'));
+    mkdirSync(join(cache, 'etc-unused'));
+    for (const name of readdirSync(cache).filter((entry) => entry.startsWith('etc-'))) utimesSync(join(cache, name), old, old);
     expect((await machine.ags(['cleanup', '--all', '--yes'])).stdout).toContain('1 sandbox is running');
+    expect(readdirSync(cache).filter((name) => name.startsWith('etc-'))).toEqual([expect.not.stringMatching('etc-unused')]);
     expect((await machine.ags(['cleanup', '--all', '--yes'], { env: { XDG_STATE_HOME: join(machine.home, 'other') } })).code).toBe(0);
     await sleep(100);
     expect(child.exitCode).toBe(null);

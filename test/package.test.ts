@@ -11,7 +11,7 @@ let dir = '';
 
 beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), 'ags-package-'));
-  const quiet = { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] } as const;
+  const quiet = { cwd: ROOT, encoding: 'utf8' as const, stdio: 'pipe' as const };
   // The scripts have built dist/ already; packing must not build it again under the feet of the other tests.
   const [packed] = JSON.parse(execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', dir], quiet)) as { filename: string }[];
   execFileSync('npm', ['install', '--global', '--prefix', join(dir, 'prefix'), '--prefer-offline', '--no-audit', '--no-fund', join(dir, packed?.filename ?? '')], quiet);
@@ -41,7 +41,7 @@ test('it holds the command and no source, tests or machine-specific files', () =
 
 test('what ags exec loads first contains neither zod nor yaml', () => {
   const bundle = join(installed(), 'dist/bundle');
-  const hot = readdirSync(bundle).filter((name) => name.startsWith('hot-') || name === 'main.js');
+  const hot = readdirSync(bundle).filter((name) => name.startsWith('hot-') || name === 'main.cjs');
   const text = hot.map((name) => readFileSync(join(bundle, name), 'utf8')).join('');
   expect({ files: hot.length, zod: /ZodType|\$ZodObject/.test(text), yaml: /parseDocument/.test(text) }).toEqual({ files: 2, zod: false, yaml: false });
 });

@@ -1,5 +1,5 @@
 // test/plan.test.ts: `ags plan` shows exactly what `ags exec` starts. The two golden plans below are the security model to read.
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { openCgroup } from '../src/sandbox/cgroup.ts';
 import { prlimitArgv } from '../src/sandbox/limits.ts';
 import { planLaunch } from '../src/sandbox/native-launch.ts';
 import { ROOT_LAUNCHER, USER_LAUNCHER } from '../src/sandbox/native-scripts.ts';
-import { planSandbox, type PlanInput } from '../src/sandbox/plan.ts';
+import { accountFiles, planSandbox, type PlanInput } from '../src/sandbox/plan.ts';
 import { plannedCgroup } from '../src/tasks/plan-view.ts';
 import { AGS, CALLERS, createMachine, type Machine } from './harness.ts';
 
@@ -25,12 +25,13 @@ function planInput(user: PlanInput['user']): PlanInput {
   return {
     machine: {
       system: [{ path: '/usr', link: null }, { path: '/bin', link: 'usr/bin' }, { path: '/lib', link: 'usr/lib' }],
-      etc: ['ld.so.cache', 'ssl/certs'],
+      etc: [],
       toolDirs: ['/home/dev/.nvm'],
     },
     user,
     home: '/home/dev',
     homeDir: `${RUN}/home`,
+    etcDir: '/home/dev/.cache/ags/etc-4kd2xz',
     project: '/home/dev/app',
     cwd: '/home/dev/app/src',
     workspace: { kind: 'overlay', lower: hostPath('/home/dev/app'), hidden: ['.env', 'certs/dev.pem'], upper: hostPath(`${RUN}/upper`), work: hostPath(`${RUN}/work`) },
@@ -54,7 +55,8 @@ function planInput(user: PlanInput['user']): PlanInput {
 /** The whole plan as lines: what it is made of, how it is started, and every argument of bwrap. */
 function golden(callerIsRoot: boolean): string {
   const uid = callerIsRoot ? 1001 : 1000;
-  const spec = planSandbox(planInput({ uid, gid: uid, name: callerIsRoot ? 'agent' : 'dev', shell: '/bin/bash' }));
+  const user = { uid, gid: uid, name: callerIsRoot ? 'agent' : 'dev', shell: '/bin/bash' };
+  const spec = planSandbox(planInput(user));
   const host = { memoryBytes: 16 * GiB, kernel: '6.1.0', procLimits: '', cgroup: { kind: 'none', why: 'no cgroup' }, prlimit: '/usr/bin/prlimit' } as const;
   const launch = planLaunch({
     spec,
@@ -82,6 +84,7 @@ function golden(callerIsRoot: boolean): string {
     '',
     ...launch.staged.map(({ from, at }) => `staged ${at} ${from}`),
     ...launch.files.map(({ path, content }) => `made ${path} ${JSON.stringify(content)}`),
+    ...Object.entries(accountFiles(user, '/home/dev')).map(([name, content]) => `made /etc/${name} ${JSON.stringify(content)}`),
   ].join('\n');
 }
 
@@ -121,15 +124,7 @@ describe('the plan of a sandbox, in full', () => {
       --ro-bind /usr /usr
       --symlink usr/bin /bin
       --symlink usr/lib /lib
-      --perms 0755
-      --dir /etc
-      --ro-bind /etc/ld.so.cache /etc/ld.so.cache
-      --ro-bind /etc/ssl/certs /etc/ssl/certs
-      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/files/0 /etc/passwd
-      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/files/1 /etc/group
-      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/files/2 /etc/hosts
-      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/files/3 /etc/hostname
-      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/files/4 /etc/resolv.conf
+      --ro-bind /home/dev/.cache/ags/etc-4kd2xz /etc
       --proc /proc
       --dev /dev
       --size 268435456
@@ -155,11 +150,11 @@ describe('the plan of a sandbox, in full', () => {
       --seccomp 4
       --json-status-fd 5
 
-      made files/0 "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\\ndev:x:1000:1000::/home/dev:/bin/bash\\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\\n"
-      made files/1 "root:x:0:\\ndev:x:1000:\\nnogroup:x:65534:\\n"
-      made files/2 "127.0.0.1 localhost sandbox\\n::1 localhost\\n"
-      made files/3 "sandbox\\n"
-      made files/4 "# No name server: names are resolved outside the sandbox.\\n""
+      made /etc/passwd "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\\ndev:x:1000:1000::/home/dev:/bin/bash\\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\\n"
+      made /etc/group "root:x:0:\\ndev:x:1000:\\nnogroup:x:65534:\\n"
+      made /etc/hosts "127.0.0.1 localhost sandbox\\n::1 localhost\\n"
+      made /etc/hostname "sandbox\\n"
+      made /etc/resolv.conf "# No name server: names are resolved outside the sandbox.\\n""
     `);
   });
 
@@ -167,7 +162,7 @@ describe('the plan of a sandbox, in full', () => {
     expect(golden(true)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
-      unshare --mount --propagation private -- perl -e ROOT_LAUNCHER -- 165,272,157 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt userxattr,lowerdir=hide:lower,upperdir=upper,workdir=work 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 4 /home/dev/app lower /home/dev/.nvm stage/1 /srv/models stage/2 /home/dev/app/.git/objects stage/3 /usr/bin/bwrap --args 3 -- /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+      unshare --mount --propagation private -- perl -e ROOT_LAUNCHER -- 165,272,157 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt userxattr,lowerdir=hide:lower,upperdir=upper,workdir=work 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 5 /home/dev/app lower /home/dev/.cache/ags/etc-4kd2xz stage/1 /home/dev/.nvm stage/2 /srv/models stage/3 /home/dev/app/.git/objects stage/4 /usr/bin/bwrap --args 3 -- /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
 
       --unshare-user
       --disable-userns
@@ -198,15 +193,7 @@ describe('the plan of a sandbox, in full', () => {
       --ro-bind /usr /usr
       --symlink usr/bin /bin
       --symlink usr/lib /lib
-      --perms 0755
-      --dir /etc
-      --ro-bind /etc/ld.so.cache /etc/ld.so.cache
-      --ro-bind /etc/ssl/certs /etc/ssl/certs
-      --ro-bind /mnt/files/0 /etc/passwd
-      --ro-bind /mnt/files/1 /etc/group
-      --ro-bind /mnt/files/2 /etc/hosts
-      --ro-bind /mnt/files/3 /etc/hostname
-      --ro-bind /mnt/files/4 /etc/resolv.conf
+      --ro-bind /mnt/stage/1 /etc
       --proc /proc
       --dev /dev
       --size 268435456
@@ -221,11 +208,11 @@ describe('the plan of a sandbox, in full', () => {
       --dir /var
       --symlink ../tmp /var/tmp
       --bind /mnt/home /home/dev
-      --ro-bind /mnt/stage/1 /home/dev/.nvm
-      --ro-bind /mnt/stage/2 /srv/models
+      --ro-bind /mnt/stage/2 /home/dev/.nvm
+      --ro-bind /mnt/stage/3 /srv/models
       --bind /mnt/merged /home/dev/app
       --bind /mnt/git /home/dev/app/.git
-      --ro-bind /mnt/stage/3 /run/ags/objects/0
+      --ro-bind /mnt/stage/4 /run/ags/objects/0
       --remount-ro /dev
       --remount-ro /
       --chdir /home/dev/app/src
@@ -233,14 +220,15 @@ describe('the plan of a sandbox, in full', () => {
       --json-status-fd 5
 
       staged lower /home/dev/app
-      staged stage/1 /home/dev/.nvm
-      staged stage/2 /srv/models
-      staged stage/3 /home/dev/app/.git/objects
-      made files/0 "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\\nagent:x:1001:1001::/home/dev:/bin/bash\\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\\n"
-      made files/1 "root:x:0:\\nagent:x:1001:\\nnogroup:x:65534:\\n"
-      made files/2 "127.0.0.1 localhost sandbox\\n::1 localhost\\n"
-      made files/3 "sandbox\\n"
-      made files/4 "# No name server: names are resolved outside the sandbox.\\n""
+      staged stage/1 /home/dev/.cache/ags/etc-4kd2xz
+      staged stage/2 /home/dev/.nvm
+      staged stage/3 /srv/models
+      staged stage/4 /home/dev/app/.git/objects
+      made /etc/passwd "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\\nagent:x:1001:1001::/home/dev:/bin/bash\\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\\n"
+      made /etc/group "root:x:0:\\nagent:x:1001:\\nnogroup:x:65534:\\n"
+      made /etc/hosts "127.0.0.1 localhost sandbox\\n::1 localhost\\n"
+      made /etc/hostname "sandbox\\n"
+      made /etc/resolv.conf "# No name server: names are resolved outside the sandbox.\\n""
     `);
   });
 
@@ -281,8 +269,10 @@ describe.each(CALLERS)('ags plan as %s', (caller) => {
     using machine = createMachine(caller, { files: { 'a.txt': 'a\n', 'keys/dev.pem': 'k\n', 'src/b.txt': 'b\n' } });
     machine.write('.env', 'TOKEN=1\n');
     const command = ['-e', 'MODE=a b', '--limit', 'memory=2g', '--', 'sh', '-c', 'exit 3'];
-    const real = recordExec(machine, command);
-    const { stdout, stderr } = await machine.ags(['plan', '--json', ...command]);
+    const recorder = createRecorder(machine);
+    expect(recorder.ags(['exec', '--name', 'recorded', ...command])).toMatchObject({ status: 3, stderr: '' });
+    const real = recorder.read('recorded');
+    const { stdout, stderr } = recorder.ags(['plan', '--json', ...command]);
     expect(stderr).toBe('');
     const plan = JSON.parse(stdout) as { argv: string[]; bwrapArgs: string[] };
     expect(plan.bwrapArgs).toEqual(real.bwrapArgs);
@@ -297,7 +287,7 @@ describe.each(CALLERS)('ags plan as %s', (caller) => {
     expect(await machine.ags(['plan', '--', 'rm', '-rf', '.'])).toMatchObject({ code: 0, stderr: '' });
     expect(tree(machine.project)).toEqual(before);
     expect(existsSync(join(machine.stateDir, 'tasks'))).toBe(false);
-    expect(readdirSync(join(machine.home, '.cache/ags')).filter((name) => !name.endsWith('.json'))).toEqual([]);
+    expect(readdirSync(join(machine.home, '.cache/ags')).filter((name) => !/\.json$|^etc-/.test(name))).toEqual([]);
   });
 
   test('tells people what is hidden, what is not, who holds each limit, and no value they handed on themselves', async () => {
@@ -336,8 +326,8 @@ function tree(dir: string): string[] {
   return execFileSync('find', ['.', '-printf', '%p %m %T@ %s\n'], { cwd: dir, encoding: 'utf8' }).split('\n').toSorted();
 }
 
-/** Runs the real `ags exec` where bwrap is a recorder that notes its arguments and then becomes bwrap. */
-function recordExec(machine: Machine, command: readonly string[]): { argv: string[]; bwrapArgs: string[] } {
+/** Runs the real command where bwrap is a recorder that notes its arguments and then becomes bwrap. */
+function createRecorder(machine: Machine): { ags(args: readonly string[]): SpawnSyncReturns<string>; read(name: string): { argv: string[]; bwrapArgs: string[] } } {
   const records = join(machine.root, 'records');
   mkdirSync(records);
   chmodSync(records, 0o777);
@@ -353,10 +343,15 @@ exec '${machine.root}/bwrap' "$@" 3< '${records}/'"$AGS_RUN.args"
   // In a mount namespace of this test alone.
   const namespace = asRoot ? ['unshare', '--mount', '--propagation', 'private'] : ['unshare', '--user', '--map-current-user', '--keep-caps', '--mount'];
   const become = asRoot ? ['setpriv', `--reuid=${machine.uid}`, `--regid=${machine.uid}`, '--clear-groups'] : ['setpriv', '--ambient-caps=-all', '--inh-caps=-all'];
-  const [file = '', ...args] = [...namespace, 'sh', '-c', 'mount --bind "$1" /usr/bin/bwrap && shift && exec "$@"', 'sh', recorder, ...become, process.execPath, AGS, 'exec', '--name', 'recorded', ...command];
-  const run = spawnSync(file, args, { cwd: machine.project, env: machine.env, encoding: 'utf8', input: '' });
-  expect(run).toMatchObject({ status: 3, stderr: '' });
-  const id = readdirSync(records).find((name) => /^recorded-.*\.argv$/.test(name))?.replace('.argv', '') ?? '';
-  const words = (kind: string): string[] => readFileSync(join(records, `${id}.${kind}`), 'utf8').split('\0').slice(0, -1).map((word) => word.replaceAll(id, '<new>'));
-  return { argv: words('argv'), bwrapArgs: words('args') };
+  return {
+    ags(args) {
+      const [file = '', ...rest] = [...namespace, 'sh', '-c', 'mount --bind "$1" /usr/bin/bwrap && shift && exec "$@"', 'sh', recorder, ...become, process.execPath, AGS, ...args];
+      return spawnSync(file, rest, { cwd: machine.project, env: machine.env, encoding: 'utf8', input: '' });
+    },
+    read(name) {
+      const id = readdirSync(records).find((file) => file.startsWith(`${name}-`) && file.endsWith('.argv'))?.replace('.argv', '') ?? '';
+      const words = (kind: string): string[] => readFileSync(join(records, `${id}.${kind}`), 'utf8').split('\0').slice(0, -1).map((word) => word.replaceAll(id, '<new>'));
+      return { argv: words('argv'), bwrapArgs: words('args') };
+    },
+  };
 }

@@ -1,6 +1,7 @@
 // cli/main.ts: the one entry. Finds the verb, loads it alone, runs it, and turns whatever goes wrong into a sentence.
 import { userInfo, totalmem, release } from 'node:os';
 import { join } from 'node:path';
+import { isatty } from 'node:tty';
 import { AgsError, ERRORS, EXIT } from '../protocol/errors.ts';
 import type { World } from '../tasks/world.ts';
 import { closeInherited } from './descriptors.ts';
@@ -60,10 +61,20 @@ function makeContext(): Context {
   return {
     ...world,
     world,
-    stdin: process.stdin,
-    stdout: process.stdout,
-    stderr: process.stderr,
-    colour: env['NO_COLOR'] === undefined && (process.stdout.isTTY || env['FORCE_COLOR'] !== undefined),
+    // Opening a stream costs a millisecond or two, and most commands in a sandbox use the descriptors themselves.
+    get stdin() {
+      return process.stdin;
+    },
+    get stdout() {
+      return process.stdout;
+    },
+    get stderr() {
+      return process.stderr;
+    },
+    get colour() {
+      return env['NO_COLOR'] === undefined && (isatty(1) || env['FORCE_COLOR'] !== undefined);
+    },
+    terminal: { stdin: isatty(0), stdout: isatty(1), stderr: isatty(2) },
     async ask(question) {
       const { askOnTerminal } = await import('./ask.ts');
       return askOnTerminal(question);
@@ -73,7 +84,8 @@ function makeContext(): Context {
 
 function makeWorld(env: NodeJS.ProcessEnv): World {
   const uid = process.getuid?.() ?? 0;
-  const account = readAccount();
+  // The account database is asked only for what the environment does not say.
+  const account = env['HOME'] && env['USER'] && env['SHELL'] ? { home: env['HOME'], name: env['USER'], shell: env['SHELL'] } : readAccount();
   const home = absolute(env['HOME']) ?? account.home;
   return {
     cwd: process.cwd(),

@@ -38,7 +38,7 @@ export async function runInSandbox(kind: 'exec' | 'shell', command: readonly str
   const review = args.values['review'] ?? 'ask';
   if (review !== 'ask' && review !== 'later') throw new AgsError('usage.invalid', `--review is ask or later, not "${String(review)}".`);
   const say = (text: string): void => void ctx.stderr.write(`ags: ${text}\n`);
-  const anyTerminal = ctx.stdin.isTTY || ctx.stdout.isTTY || ctx.stderr.isTTY;
+  const anyTerminal = Object.values(ctx.terminal).some(Boolean);
   const result = await runCommand(inProject(args, ctx), {
     kind,
     command,

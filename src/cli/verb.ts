@@ -41,6 +41,8 @@ export interface Context {
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
   readonly colour: boolean;
+  /** Which of the standard descriptors are terminals. */
+  readonly terminal: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
   now(): Date;
   /** Asks on the terminal; fails with usage.no-terminal when there is none. */
   ask(question: string): Promise<string>;

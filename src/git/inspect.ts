@@ -1,9 +1,10 @@
 // git/inspect.ts: what kind of project a directory is, asked of git itself. Nothing here looks at the work tree.
-// An ordinary repository (a .git directory, refs in files) is read directly, which saves two of three processes.
+// An ordinary repository (a .git directory, refs in files) is read directly, which saves three processes.
 import { join, resolve } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { userGit } from './host-git.ts';
 import { readPlain } from './plain-repository.ts';
+import { readSettings } from './settings.ts';
 
 export interface Repository {
   readonly root: string;
@@ -26,14 +27,13 @@ interface At {
 }
 
 /** null: not in a git repository. */
-export async function inspectRepository(cwd: string, user: { home: string; configHome?: string | undefined }): Promise<Repository | null> {
+export async function inspectRepository(cwd: string, user: { home: string; configHome?: string | undefined; cacheDir: string }): Promise<Repository | null> {
   const at = { cwd, ...user };
   const plain = readPlain(cwd);
   if (plain !== null) {
-    const config = await userGit(['config', '--list', '-z', '--includes'], at);
-    const settings = parseConfig(config.stdout);
+    const settings = await readSettings({ root: plain.root, gitDir: plain.gitDir, head: plain.headRef ?? '', home: user.home, configHome: user.configHome, cacheDir: user.cacheDir });
     // Whatever is not the ordinary case goes the long way, where git answers every question; so does what git refuses to read.
-    if (config.exitCode === 0 && settings.get('core.bare') !== 'true' && ![...settings.keys()].some((key) => UNUSUAL.test(key))) return { ...plain, settings };
+    if (settings !== null && settings.get('core.bare') !== 'true' && ![...settings.keys()].some((key) => UNUSUAL.test(key))) return { ...plain, settings };
   }
   const [where, refs, config] = await Promise.all([
     locate(at),

@@ -170,14 +170,12 @@ function readStats(directories: readonly string[]): CgroupStats | null {
   };
   const memoryBytes = number('memory.current', 'memory.usage_in_bytes');
   const processes = number('pids.current');
-  if (memoryBytes === undefined && processes === undefined) return null;
-  return {
-    memoryBytes: memoryBytes ?? 0,
-    peakBytes: number('memory.peak', 'memory.max_usage_in_bytes') ?? memoryBytes ?? 0,
-    oomKills: counter(text('memory.events', 'memory.oom_control'), 'oom_kill'),
-    processes: processes ?? 0,
-    forksRefused: counter(text('pids.events'), 'max'),
-  };
+  const peakBytes = number('memory.peak', 'memory.max_usage_in_bytes') ?? memoryBytes ?? 0;
+  const forksRefused = counter(text('pids.events'), 'max');
+  // Read last: a group that goes meanwhile must not look like one in which nothing was killed.
+  const events = text('memory.events', 'memory.oom_control');
+  if (memoryBytes === undefined ? processes === undefined : events === undefined) return null;
+  return { memoryBytes: memoryBytes ?? 0, peakBytes, oomKills: counter(events, 'oom_kill'), processes: processes ?? 0, forksRefused };
 }
 
 /** From lines of "word number". */

@@ -43,7 +43,7 @@ export interface Launch {
 /** A host path that root shows to the sandbox's user through an id-mapped mount. */
 export interface StagedPath {
   readonly from: string;
-  /** Relative to the run directory; a file or a directory, as `from` is. */
+  /** Relative to the run directory, in a file system of memory that goes with the launcher's namespace. */
   readonly at: string;
 }
 
@@ -89,9 +89,9 @@ export function planLaunch(input: LaunchInput): Launch {
     return join(input.stage, at);
   };
   const workspace = spec.mounts.find((m) => m.kind === 'workspace')?.workspace ?? null;
-  if (input.callerIsRoot && workspace !== null && workspace.kind !== 'copy') staged.push({ from: workspace.lower, at: 'lower' });
+  if (input.callerIsRoot && workspace !== null && workspace.kind !== 'copy') staged.push({ from: workspace.lower, at: 'stage/lower' });
   const args = bwrapArgs({ spec, source, terminal: input.terminal, descriptors: DESCRIPTORS });
-  const overlay = overlayOptions(workspace);
+  const overlay = overlayOptions(workspace, input.callerIsRoot ? 'stage/lower' : 'lower');
   // bwrap takes the command from its own command line only; that is nothing the command does not know of itself.
   const bwrap = [input.bwrap, '--args', String(DESCRIPTORS.args), '--', ...terminalArgv(input), ...input.limitArgv, ...input.command];
   const launcher = input.callerIsRoot ? rootArgv(input, staged, overlay, bwrap) : userArgv(input, overlay, bwrap);
@@ -101,9 +101,9 @@ export function planLaunch(input: LaunchInput): Launch {
 // Readable by everybody on every distribution, so root need not stage them.
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc', '/opt', '/nix'];
 
-export function overlayOptions(workspace: WorkspaceMount | null): string {
+function overlayOptions(workspace: WorkspaceMount | null, original: string): string {
   if (workspace === null || workspace.kind === 'copy') return '';
-  const lower = workspace.hidden.length > 0 ? 'hide:lower' : 'lower';
+  const lower = workspace.hidden.length > 0 ? `hide:${original}` : original;
   // userxattr: without it a directory that was removed cannot be made again by an unprivileged user (EIO).
   return workspace.kind === 'overlay'
     ? `userxattr,lowerdir=${lower},upperdir=upper,workdir=work`

@@ -23,7 +23,6 @@ export function prepareRunDir(input: PrepareInput, spec: SandboxSpec, launch: La
   if (launch.files.length > 0) mkdirSync(join(runDir, 'files'), { recursive: true });
   for (const file of launch.files) writeFileSync(join(runDir, file.path), file.content, { mode: 0o644 });
   if (launch.staged.length > 0) mkdirSync(join(runDir, 'stage'), { recursive: true });
-  for (const { from, at } of launch.staged) placeholder(join(runDir, at), statSync(from).isDirectory());
   prepareMountPoints(spec, own);
 }
 

@@ -33,6 +33,8 @@ my ($bind, $type) = ("$stage\\0", "overlay\\0");
 syscall($mount, "$dir\\0", $bind, $none, 4096, 0) == 0 or fail('mount the run directory');
 chdir $stage or fail('enter the stage');
 if (@staged) {
+  my ($tmpfs, $at, $size) = ("tmpfs\\0", "stage\\0", "size=1m,mode=755\\0");
+  syscall($mount, $tmpfs, $at, $tmpfs, 6, $size) == 0 or fail('make the stage');
   pipe(my $ready, my $say) or fail('pipe'); pipe(my $wait, my $go) or fail('pipe');
   my $pid = fork() // fail('fork');
   if (!$pid) { close $go; syscall($unshare, 0x10000000) == 0 or exit 1; syswrite $say, 'x'; sysread $wait, my $x, 1; exit 0 }
@@ -45,6 +47,7 @@ if (@staged) {
   my $attr = pack('QQQQ', 0x100000, 0, 0, fileno $ns);
   while (my ($from, $at) = splice @staged, 0, 2) {
     my ($source, $target) = ("$from\\0", "$at\\0");
+    if (-d $from) { mkdir $at or fail("make $at") } else { open(my $f, '>', $at) or fail("make $at") }
     my $fd = syscall(428, -100, $source, 0x80001); $fd >= 0 or fail("open $from");
     syscall(442, $fd, $none, 0x1000, $attr, 32) == 0 or fail("map the owner of $from");
     syscall(429, $fd, $none, -100, $target, 4) == 0 or fail("mount $from");

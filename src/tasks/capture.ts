@@ -107,7 +107,7 @@ const GIT_ENV = {
 
 /** By the project's rules as they stand inside. Only a convenience: an ignored file is thrown away unless the user looks at it. */
 async function findIgnored(world: World, task: StoredTask, ask: Ask, outDir: string, paths: readonly string[]): Promise<Set<string>> {
-  const repository = await inspectRepository(task.task.project, { home: world.home, configHome: world.env['XDG_CONFIG_HOME'] });
+  const repository = await inspectRepository(task.task.project, { home: world.home, configHome: world.env['XDG_CONFIG_HOME'], cacheDir: world.cacheDir });
   if (repository === null || paths.length === 0) return new Set();
   const git = captureGit(task, outDir);
   const excludes = [join(repository.commonDir, 'info/exclude'), repository.settings.get('core.excludesfile')?.replace(/^~\//, `${world.home}/`) ?? join(world.env['XDG_CONFIG_HOME'] ?? join(world.home, '.config'), 'git/ignore')];

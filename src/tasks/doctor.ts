@@ -38,18 +38,36 @@ export async function diagnose(world: World, options: { programDirs?: readonly s
   const facts = gather(world, options.programDirs);
   // Alone, because its start time is one of the answers; everything after it runs at once.
   await facts.trial;
-  const answers = await Promise.all(CHECKS.map(async ({ id, group, run }) => ({ id, group, finding: await run(facts) })));
+  const answers = await Promise.all(
+    CHECKS.map(async ({ id, group, run }) => ({ id, group, finding: await run(facts) })),
+  );
   const checks = answers.flatMap(({ id, group, finding }) => (finding === null ? [] : [{ id, group, ...finding }]));
   return { ready: checks.every(({ status }) => status !== 'missing'), checks };
 }
 
 function gather(world: World, programDirs: readonly string[] | undefined): Facts {
-  const host = settle(inspectHost({
-    platform: world.platform, nodeArch: world.nodeArch, uid: world.uid, cacheDir: world.cacheDir, runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? `/run/user/${world.uid}`,
-    memoryBytes: world.memoryBytes, kernel: world.kernel, ...(programDirs === undefined ? {} : { programDirs }),
-  }));
+  const host = settle(
+    inspectHost({
+      platform: world.platform,
+      nodeArch: world.nodeArch,
+      uid: world.uid,
+      cacheDir: world.cacheDir,
+      runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? `/run/user/${world.uid}`,
+      memoryBytes: world.memoryBytes,
+      kernel: world.kernel,
+      ...(programDirs === undefined ? {} : { programDirs }),
+    }),
+  );
   const load = (userConfigFile: string): Promise<EffectiveConfig> =>
-    loadConfig({ home: world.home, userConfigFile, projectDir: NOWHERE, stateDir: world.stateDir, cacheDir: world.cacheDir, flags: {}, memoryTotalBytes: world.memoryBytes });
+    loadConfig({
+      home: world.home,
+      userConfigFile,
+      projectDir: NOWHERE,
+      stateDir: world.stateDir,
+      cacheDir: world.cacheDir,
+      flags: {},
+      memoryTotalBytes: world.memoryBytes,
+    });
   const config = settle(load(world.configFile));
   return {
     world,
@@ -90,20 +108,32 @@ async function checkGit({ world }: Facts): Promise<Finding> {
   const version = /(\d+\.\d+[\w.]*)/.exec(stdout.toString('utf8'))?.[1];
   const fix = `Install: ${installCommand(['git'])}`;
   if (exitCode !== 0 || version === undefined) return missing('git is not installed, or does not run.', fix);
-  return isBefore(version, 2, 31) ? missing(`git ${version} is too old: 2.31 or newer is needed.`, fix) : ok(`git ${version}`);
+  return isBefore(version, 2, 31)
+    ? missing(`git ${version} is too old: 2.31 or newer is needed.`, fix)
+    : ok(`git ${version}`);
 }
 
 async function checkTerminal(): Promise<Finding> {
   const fix = 'Install the packages of ags again, with the one for this platform: npm install --include=optional';
   try {
-    const { open } = (await import('@lydell/node-pty')).default as unknown as { open(options: object): { master: { destroy(): void }; slave: { destroy(): void } } };
-    const pty = open({ cols: 80, rows: 24 });
+    const pty = ((await import('@lydell/node-pty')).default as unknown as { open(options: object): OpenPty }).open({
+      cols: 80,
+      rows: 24,
+    });
     pty.slave.destroy();
     pty.master.destroy();
     return ok('Terminals for sandboxes can be opened');
   } catch (error) {
-    return missing(`No terminal can be opened for a sandbox: ${visible(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))}.`, fix);
+    return missing(
+      `No terminal can be opened for a sandbox: ${visible(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))}.`,
+      fix,
+    );
   }
+}
+
+interface OpenPty {
+  readonly master: { destroy(): void };
+  readonly slave: { destroy(): void };
 }
 
 async function checkDisk({ stateDir, trial }: Facts): Promise<Finding | null> {
@@ -113,7 +143,16 @@ async function checkDisk({ stateDir, trial }: Facts): Promise<Finding | null> {
   const free = { bytes: fs.bavail * fs.bsize, files: fs.ffree };
   const has = `${formatSize(free.bytes)} are free${fs.files === 0 ? '' : `, and room for ${fs.ffree} files,`} where ags keeps its state (${visible(stateDir)})`;
   const floor = (share: number): number => Math.min(2 * 1024 ** 3, (fs.blocks * fs.bsize) / 20) * share;
-  const look = (share: number): boolean => freeBreach({ ...free, leastBytes: free.bytes, leastFiles: fs.files === 0 ? Number.POSITIVE_INFINITY : free.files, totalFiles: fs.files }, floor(share)) !== null;
+  const look = (share: number): boolean =>
+    freeBreach(
+      {
+        ...free,
+        leastBytes: free.bytes,
+        leastFiles: fs.files === 0 ? Number.POSITIVE_INFINITY : free.files,
+        totalFiles: fs.files,
+      },
+      floor(share),
+    ) !== null;
   if (look(1)) return missing(`Only ${has}: a sandbox would be ended at once.`, 'Free some space: ags cleanup');
   return look(2) ? note(`Only ${has}.`, 'Free some space: ags cleanup') : ok(has);
 }
@@ -123,22 +162,36 @@ async function checkLeftovers({ world }: Facts): Promise<Finding> {
   // Single files are only caches and the like.
   const left = items.filter(({ kind }) => kind !== 'file');
   if (left.length === 0) return ok('Nothing is left of killed sandboxes');
-  const kinds = [...new Set(left.map(({ kind }) => kind))].map((kind) => `${left.filter((item) => item.kind === kind).length} ${kind}`);
+  const kinds = [...new Set(left.map(({ kind }) => kind))].map(
+    (kind) => `${left.filter((item) => item.kind === kind).length} ${kind}`,
+  );
   return note(`Something is left of killed or settled sandboxes (${kinds.join(', ')}).`, 'Run: ags cleanup');
 }
 
 async function checkConfig({ config, world }: Facts): Promise<Finding> {
   const found = await config;
   if (found instanceof AgsError) return sentence(found);
-  return ok(found.files.length === 0 ? 'The built-in configuration is in force' : `Your configuration is valid (${visible(world.configFile)})`);
+  return ok(
+    found.files.length === 0
+      ? 'The built-in configuration is in force'
+      : `Your configuration is valid (${visible(world.configFile)})`,
+  );
 }
 
 async function checkBareRepositories({ world }: Facts): Promise<Finding | null> {
   const version = await userGit(['--version'], { cwd: '/', home: world.home });
   if (isBefore(/(\d+\.\d+)/.exec(version.stdout.toString('utf8'))?.[1] ?? '0', 2, 38)) return null;
-  const { stdout } = await userGit(['config', '--get', 'safe.bareRepository'], { cwd: '/', home: world.home, configHome: world.env['XDG_CONFIG_HOME'] });
-  if (stdout.toString('utf8').trim() === 'explicit') return ok('git ignores repositories that are hidden in a project (safe.bareRepository)');
-  return note('git would run the settings of a repository that somebody hid inside a project.', 'Run: git config --global safe.bareRepository explicit');
+  const { stdout } = await userGit(['config', '--get', 'safe.bareRepository'], {
+    cwd: '/',
+    home: world.home,
+    configHome: world.env['XDG_CONFIG_HOME'],
+  });
+  if (stdout.toString('utf8').trim() === 'explicit')
+    return ok('git ignores repositories that are hidden in a project (safe.bareRepository)');
+  return note(
+    'git would run the settings of a repository that somebody hid inside a project.',
+    'Run: git config --global safe.bareRepository explicit',
+  );
 }
 
 function engine(name: string, path: string | null): Finding {

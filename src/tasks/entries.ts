@@ -27,7 +27,7 @@ export function entryIds(stateDir: string): string[] {
 /** The project of the current directory; null where there can be none, as in the home. */
 export async function currentProject(world: World): Promise<string | null> {
   try {
-    return (await findProject({ cwd: world.cwd, home: world.home, stateDir: world.stateDir, configHome: world.env['XDG_CONFIG_HOME'] })).root;
+    return (await findProject({ cwd: world.cwd, home: world.home, stateDir: world.stateDir, cacheDir: world.cacheDir, configHome: world.env['XDG_CONFIG_HOME'] })).root;
   } catch (error) {
     if (error instanceof AgsError && error.code === 'project.unsuitable') return null;
     throw error;

@@ -1,5 +1,5 @@
 // tasks/leftovers.ts: files that a process which was killed has left behind, beside whole tasks.
-import { existsSync, lstatSync, readdirSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeTree } from '../lib/files.ts';
 import { lockHolder } from '../lib/lock.ts';
@@ -47,10 +47,11 @@ export async function leftoverItems(world: World): Promise<CleanupItem[]> {
     { kind: 'directory', dir: stateDir, names: /^probe-/, why: 'a trial sandbox that was cut off' },
     { kind: 'file', dir: stateDir, names: /\.tmp$/, why: 'a write that was cut off' },
     { kind: 'directory', dir: cacheDir, names: /^(plan|probe)-/, why: 'a command that was cut off' },
+    { kind: 'directory', dir: cacheDir, names: /^etc-/, spare: inUse(join(cacheDir, 'etc.json')), why: 'an earlier copy of /etc for sandboxes' },
     { kind: 'file', dir: cacheDir, names: /\.tmp$|\.json\.\d+$/, why: 'a write that was cut off' },
     { kind: 'file', dir: cacheDir, names: /\.json$/, ageMs: CACHE_MS, why: 'a cache, not changed for 30 days' },
   ];
-  const found = places.flatMap(({ kind, dir, names, ageMs, why }) => list(dir).filter((name) => names.test(name)).map((name) => ({ kind, why, ageMs, path: join(dir, name) })));
+  const found = places.flatMap(({ kind, dir, names, ageMs, why, spare }) => list(dir).filter((name) => names.test(name) && spare?.(name) !== true).map((name) => ({ kind, why, ageMs, path: join(dir, name) })));
   return Promise.all(found.filter(({ path, ageMs }) => isOld(world, path, ageMs)).map(async ({ kind, why, path }) => ({ kind, name: path, why, bytes: await bytesOf(path), losesWork: false, remove: async () => remove(path) })));
 }
 
@@ -60,6 +61,24 @@ interface Place {
   readonly names: RegExp;
   readonly ageMs?: number;
   readonly why: string;
+  /** Still needed, whatever its age. */
+  readonly spare?: (name: string) => boolean;
+}
+
+/** The next sandbox will use the copy that the memory names, and a running one keeps the one it was started with. */
+function inUse(memory: string): (name: string) => boolean {
+  const kept = existsSync(memory) ? readFileSync(memory, 'utf8') : '';
+  const mounted = list('/proc').filter((name) => /^\d+$/.test(name)).map((pid) => readMounts(pid)).join('');
+  return (name) => kept.includes(`/${name}"`) || mounted.includes(`/${name} `);
+}
+
+function readMounts(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/mountinfo`, 'utf8');
+  } catch {
+    // It has ended, or is another user's, who has another cache.
+    return '';
+  }
 }
 
 async function underLock(paths: TaskPaths, work: () => Promise<void>): Promise<boolean> {

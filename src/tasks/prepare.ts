@@ -31,7 +31,7 @@ export interface RunPlan {
 }
 
 export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan> {
-  const project = await findProject({ cwd: world.cwd, home: world.home, stateDir: world.stateDir, configHome: world.env['XDG_CONFIG_HOME'] });
+  const project = await findProject({ cwd: world.cwd, home: world.home, stateDir: world.stateDir, cacheDir: world.cacheDir, configHome: world.env['XDG_CONFIG_HOME'] });
   const config = await loadConfig({ home: world.home, userConfigFile: world.configFile, projectDir: project.root, stateDir: world.stateDir, cacheDir: world.cacheDir, flags, memoryTotalBytes: world.memoryBytes });
   const host = await inspectHost({ platform: world.platform, nodeArch: world.nodeArch, uid: world.uid, cacheDir: world.cacheDir, runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? `/run/user/${world.uid}`, memoryBytes: world.memoryBytes, kernel: world.kernel });
   const { workspaceKind } = await import('./ready.ts');

@@ -8,7 +8,7 @@ export interface Project {
   readonly repository: Repository | null;
 }
 
-export async function findProject(input: { cwd: string; home: string; stateDir: string; configHome?: string | undefined }): Promise<Project> {
+export async function findProject(input: { cwd: string; home: string; stateDir: string; cacheDir: string; configHome?: string | undefined }): Promise<Project> {
   const cwd = realDirectory(input.cwd);
   const repository = await inspectRepository(cwd, input);
   const root = repository?.root ?? cwd;

@@ -1,12 +1,12 @@
 // tasks/supervise.ts: stays with a running sandbox: signals in, limits watched, exit code out.
 // Invariant: when this returns, no process of the sandbox is left.
 import { constants } from 'node:os';
-import { statfsSync } from 'node:fs';
+import { existsSync, statfsSync } from 'node:fs';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { formatDuration, formatSize } from '../lib/units.ts';
 import type { Backend, Sandbox } from '../sandbox/backend.ts';
 import type { Cgroup } from '../sandbox/cgroup.ts';
-import { watchSandbox, type Breach } from '../sandbox/governor.ts';
+import type { Breach, Watch, WatchInput } from '../sandbox/governor.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { RunRequest } from './run.ts';
 import type { World } from './world.ts';
@@ -43,7 +43,7 @@ export async function supervise(input: {
       sandbox?.kill();
       input.cgroup.kill();
     };
-    const watch = watchSandbox({ initPid: sandbox.initPid, limits: spec.limits, watchMemory: !input.holdsMemory, directories: [paths.upper, paths.home, paths.copy, paths.git], freeFloorBytes: freeFloor(paths.root), onBreach: end });
+    const watch = watchSoon({ initPid: sandbox.initPid, limits: spec.limits, watchMemory: !input.holdsMemory, directories: [paths.upper, paths.home, paths.copy, paths.git].filter((path) => existsSync(path)), freeFloorBytes: freeFloor(paths.root), onBreach: end });
     const exitCode = await sandbox.done.finally(() => watch.stop());
     const outOfMemory = ended === null && (input.cgroup.stats()?.oomKills ?? 0) > 0;
     return { exitCode: early === null ? exitCode : 128 + (constants.signals[early] ?? 15), ended: outOfMemory ? `A process was ended by the kernel: together they used the ${formatSize(spec.limits.memoryBytes)} of memory allowed (limits.memory).` : ended };
@@ -51,6 +51,26 @@ export async function supervise(input: {
     await terminal.close();
     for (const name of FORWARDED) process.off(name, forward);
   }
+}
+
+// Most commands are over before the first look would be due, and need not load the governor at all.
+const FIRST_LOOK_MS = 150;
+
+function watchSoon(input: WatchInput): { stop(): void } {
+  let watch: Watch | null = null;
+  let stopped = false;
+  const begin = async (): Promise<void> => {
+    const { watchSandbox } = await import('../sandbox/governor.ts');
+    if (!stopped) watch = watchSandbox(input);
+  };
+  const timer = setTimeout(() => void begin(), FIRST_LOOK_MS).unref();
+  return {
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+      watch?.stop();
+    },
+  };
 }
 
 // The machine must stay usable whatever the agents do: a twentieth of the disk, at most 2 GiB, is not theirs.

@@ -2,7 +2,7 @@
 // Invariant: the user's terminal is never handed through. Its descriptors stay here; inside there is a pseudo-terminal,
 // into which a program may push characters as it likes without reaching the user's shell.
 import { once } from 'node:events';
-import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import type { Stdio } from '../sandbox/backend.ts';
 
 export interface Terminal {
@@ -30,19 +30,10 @@ export async function openTerminal(user: { stdin: In; stdout: Out; stderr: Out }
   };
   process.on('SIGWINCH', resize);
   const keyboard = user.stdin.isTTY ? takeKeyboard(user.stdin, (data) => void pty.master.write(data)) : null;
-  const ended = new Promise<void>((resolve) => {
-    // Linux says EIO on the master when the last slave is closed.
-    pty.master.on('error', () => resolve());
-    pty.master.on('end', () => resolve());
-    pty.master.on('close', () => resolve());
-  });
+  const target = screen ?? user.stdout;
+  const pass = (chunk: Buffer): Promise<void> => new Promise((resolve) => target.write(chunk, () => resolve()));
   pty.master.on('data', (chunk: Buffer) => {
-    const target = screen ?? user.stdout;
-    if (!target.write(chunk)) {
-      pty.master.pause();
-      target.once('drain', () => pty.master.resume());
-      target.once('error', () => pty.master.resume());
-    }
+    if (!target.write(chunk, () => void pty.master.resume())) pty.master.pause();
   });
   return {
     stdio: {
@@ -52,10 +43,11 @@ export async function openTerminal(user: { stdin: In; stdout: Out; stderr: Out }
       terminal: slave,
     },
     async close() {
+      // Every process of the sandbox is dead: what is still on its way is all there will be.
       closeSync(slave);
-      // Every process of the sandbox is dead, so the end comes as soon as the last of its output has been passed on.
-      await ended;
+      const rest = readRest(pty);
       pty.master.destroy();
+      await pass(rest);
       process.off('SIGWINCH', resize);
       keyboard?.release();
     },
@@ -74,11 +66,14 @@ function takeKeyboard(stdin: In, type: (data: Buffer) => void): { release(): voi
     taken = true;
   };
   take();
-  // Sent by the shell's "fg".
+  // The shell's "fg" continues a job that was stopped; one that ran in the background is told nothing.
   process.on('SIGCONT', take);
+  const look = setInterval(() => (taken ? clearInterval(look) : take()), 200);
+  look.unref();
   return {
     release() {
       process.off('SIGCONT', take);
+      clearInterval(look);
       if (!taken) return;
       stdin.off('data', type);
       if (isForeground()) stdin.setRawMode(false);
@@ -92,6 +87,19 @@ function isForeground(): boolean {
   // state, parent, group, session, terminal, foreground group: -1 when the terminal is not the controlling one.
   const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return foreground === group || foreground === '-1';
+}
+
+// Read by hand: when the last slave is closed, Node takes the first short read for the end, and a read from a
+// pseudo-terminal is always short. The kernel itself says EIO only after the last byte.
+function readRest(pty: OpenPty): Buffer {
+  const chunks = [(pty.master.read() as Buffer | null) ?? Buffer.alloc(0)];
+  const chunk = Buffer.alloc(65_536);
+  try {
+    for (let size = readSync(pty.fd, chunk); size > 0; size = readSync(pty.fd, chunk)) chunks.push(Buffer.from(chunk.subarray(0, size)));
+  } catch (error) {
+    if (!['EIO', 'EAGAIN'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
+  return Buffer.concat(chunks);
 }
 
 // The library opens the slave twice and forgets one of the two. While it is open the master never sees the end.
@@ -114,6 +122,7 @@ function tryStat(fd: number): { dev: number; ino: number } | null {
 }
 
 interface OpenPty {
+  readonly fd: number;
   readonly ptsName: string;
   readonly master: NodeJS.ReadWriteStream & { destroy(): void };
   readonly slave: NodeJS.ReadStream;

@@ -42,7 +42,7 @@ const PROTECTIONS: readonly Protection[] = [
   { name: 'a clean environment of the launcher', callerEnv: true },
   { name: 'dropping capabilities', launch: (l) => without(l, '--cap-drop', 1), only: 'user' },
   { name: 'an identity that is not root inside', launch: (l) => without(without(l, '--uid', 1), '--gid', 1), only: 'user' },
-  { name: 'giving root up', launch: (l) => ({ ...l, argv: l.argv.map((word) => (/^\d+,\d+$/.test(word) ? '0,0' : word)) }), only: 'root' },
+  { name: 'giving root up', launch: (l) => ({ ...l, argv: l.argv.map((word) => (/^\d+(,\d+){3}$/.test(word) ? '0,0,0,0' : word)) }), only: 'root' },
   { name: 'a session of its own', launch: (l) => without(l, '--new-session') },
   { name: 'a read-only root', launch: (l) => without(l, '--remount-ro', 1, ([path]) => path === '/') },
   { name: 'a read-only /dev', launch: (l) => without(l, '--remount-ro', 1, ([path]) => path === '/dev') },
@@ -55,9 +55,8 @@ const PROTECTIONS: readonly Protection[] = [
   { name: 'a process list of its own', launch: (l) => instead(l, ['--proc', '/proc'], ['--ro-bind', '/proc', '/proc']) },
   { name: 'a /dev of its own', launch: (l) => instead(without(l, '--remount-ro', 1, ([path]) => path === '/dev'), ['--dev', '/dev'], ['--dev-bind', '/dev', '/dev']) },
   { name: 'a /run and a /var of its own', ...mounts((mount) => (mount.kind === 'dir' && ['/run', '/var'].includes(mount.to) ? [mount, show(mount.to === '/run' ? '/run/lock' : '/var/lib')] : [mount])) },
-  { name: 'accounts of its own', ...mounts((mount) => [mount.kind === 'file' && mount.to === '/etc/passwd' ? show('/etc/passwd') : mount]) },
-  { name: 'name servers of its own', ...mounts((mount) => [mount.kind === 'file' && mount.to === '/etc/resolv.conf' ? { ...mount, content: 'nameserver 192.0.2.1\n' } : mount]) },
-  { name: 'the list of what is visible', ...mounts((mount) => (mount.kind === 'dev' ? [mount, show('/sys'), show('/root'), show('/boot')] : [mount])) },
+  { name: 'a /etc of its own', ...mounts((mount) => [mount.kind === 'bind' && mount.to === '/etc' ? show('/etc') : mount]) },
+  { name: 'the list of what is visible', ...mounts((mount) => (mount.kind === 'dev' ? [mount, show('/root'), show('/boot')] : [mount])) },
   { name: 'a list of variables', spec: (spec) => ({ ...spec, env: { ...spec.env, SECRET_TOKEN: 'x' } }) },
   { name: 'read-only system directories', ...writable('the system') },
   { name: 'read-only tool directories', ...writable('tool directory of the home') },
@@ -70,41 +69,62 @@ const PROTECTIONS: readonly Protection[] = [
 ];
 
 describe.each(CALLERS)('as %s', (caller) => {
-  let known: ReadonlySet<string>;
+  const stage = createStage(caller);
   const here = PROTECTIONS.filter((one) => one.only === undefined || one.only === caller);
   const noticed = new Map<string, readonly string[]>();
+  let known: ReadonlySet<string>;
 
   beforeAll(async () => {
-    known = new Set(await attack(caller, {}));
+    known = new Set(await stage.attack({}));
   });
+  afterAll(() => stage.close());
 
   test('the unchanged sandbox, made in the same way, stands', () => {
     expect([...known]).toEqual([]);
   });
 
   test.for(here.map((one) => [one.name, one] as const))('without %s, an attack succeeds', async ([name, protection]) => {
-    const before = protection.behind === undefined ? known : new Set(await attack(caller, protection.behind));
-    const found = (await attack(caller, { ...protection.behind, ...protection })).filter((one) => !before.has(one));
+    const before = protection.behind === undefined ? known : new Set(await stage.attack(protection.behind));
+    const found = (await stage.attack({ ...protection.behind, ...protection })).filter((one) => !before.has(one));
     noticed.set(name, found);
     expect(found).not.toEqual([]);
   });
 
-  afterAll(() => {
-    const unnoticed = here.filter((one) => noticed.get(one.name)?.length === 0).map((one) => one.name);
-    if (process.env['AGS_SHOW'] !== undefined) for (const [name, found] of noticed) console.log(caller, name, found.length, found.slice(0, 4));
-    expect(unnoticed).toEqual([]);
+  test('no protection goes unmissed', () => {
+    expect(here.filter((one) => (noticed.get(one.name) ?? []).length === 0).map((one) => one.name)).toEqual([]);
   });
 });
 
-/** The attacks that succeed, and what of the host was touched. */
-async function attack(caller: Caller, mutation: Mutation): Promise<string[]> {
-  using machine: Machine = createMachine(caller);
-  await using victims: Victims = await createVictims(machine);
-  const run = await runMutant(machine, victims, mutation, ['perl', '-e', batchProgram(process.arch)], batchInput(ATTACKS, victims.places));
-  // A sandbox that refuses to start has no holes; but then it must not have run anything either.
-  if (!run.stdout.includes('attempt\t')) return [`it does not start: ${run.stderr.trim()}${run.stdout}`];
-  const answers = parseAnswers(run.stdout, ATTACKS);
-  const broken = ATTACKS.filter((one, i) => breaches(one, answers[i] ?? '').length > 0).map((one) => `${one.id}: ${one.what}`);
-  const touched = victims.touched().map((line) => `touched ${line.split(':')[0]?.replace(machine.root, '')}`);
-  return [...broken, ...touched];
+interface Stage {
+  /** The attacks that succeed, and what of the host was touched. */
+  attack(mutation: Mutation): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** A machine with victims; a new one whenever something of it was touched. */
+function createStage(caller: Caller): Stage {
+  let current: { machine: Machine; victims: Victims } | null = null;
+  const close = async (): Promise<void> => {
+    await current?.victims[Symbol.asyncDispose]();
+    current?.machine[Symbol.dispose]();
+    current = null;
+  };
+  return {
+    close,
+    async attack(mutation) {
+      if (current === null) {
+        const machine = createMachine(caller);
+        current = { machine, victims: await createVictims(machine) };
+      }
+      const { machine, victims } = current;
+      const run = await runMutant(machine, victims, mutation, ['perl', '-e', batchProgram(process.arch)], batchInput(ATTACKS, victims.places));
+      const touched = victims.touched().map((line) => `touched ${line.split(':')[0]?.replace(machine.root, '')}`);
+      if (touched.length > 0) await close();
+      // One that does not start proves nothing about its holes.
+      if (!run.stdout.includes('attempt\t')) throw new Error(`it does not start: ${run.stderr.trim()}${run.stdout}`);
+      const answers = parseAnswers(run.stdout, ATTACKS);
+      const broken = ATTACKS.filter((one, i) => breaches(one, answers[i] ?? '').length > 0);
+      return [...broken.map((one) => `${one.id}: ${one.what}`), ...touched];
+    },
+  };
 }

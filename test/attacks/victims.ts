@@ -84,7 +84,8 @@ function placeFiles(machine: Machine, word: string, hostTmp: string): void {
   };
   for (const path of ['.ssh/id_ed25519', '.aws/credentials', '.netrc', '.bash_history', '.config/gh/hosts.yml', '.gnupg/secring.gpg', 'marker.txt', 'code/sibling/private.txt']) inHome(path, `${word}\n`);
   for (const path of ['.bashrc', '.profile', '.zshenv', '.gitconfig', '.config/ags/config.yaml']) inHome(path, '# as it was\n');
-  inHome('.gitconfig', '[user]\n\tname = Dev\n\temail = dev@example.test\n');
+  // Root plays the user in some tests, and git is particular about whose repository it reads.
+  inHome('.gitconfig', '[user]\n\tname = Dev\n\temail = dev@example.test\n[safe]\n\tdirectory = *\n');
   inHome('.config/ags/config.yaml', '');
   inHome('.local/bin/tool', '#!/bin/sh\necho tool\n');
   for (const path of ['.aws/config', '.ssh/known_hosts', 'sub/file.txt', 'node_modules/pkg.txt']) machine.write(path, 'ordinary\n');

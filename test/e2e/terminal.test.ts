@@ -38,12 +38,11 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 
   test('the controlling terminal can be written by its name while the streams are elsewhere', async () => {
-    expect(await screen.run("ags exec -- sh -c 'echo seen > /dev/tty' < /dev/null 2>&1 > /dev/null | cat")).toEqual({ shown: '', code: 0 });
     expect(await screen.run("ags exec -- sh -c 'echo seen > /dev/tty' < /dev/null > /dev/null")).toEqual({ shown: 'seen\n', code: 0 });
   });
 
   test('the window has its size, and a change of it is told', async () => {
-    screen.type("ags exec -- sh -c 'stty size; trap \"stty size\" WINCH; while :; do sleep 0.05; done'\n");
+    screen.type("ags exec -- sh -c 'trap \"stty size\" WINCH; stty size; while :; do sleep 0.05; done'\n");
     await screen.until(/^40 120$/m);
     screen.resize(100, 30);
     await screen.until(/^30 100$/m);
@@ -135,7 +134,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   ])('the terminal is as it was after ags was ended by SIG%s', async (signal, code) => {
     const before = (await screen.run('stty -a')).shown;
     screen.type("ags exec -- sh -c 'stty raw -echo; echo ready; exec sleep 77777'\n");
-    await screen.until('ready');
+    await screen.until(/^ready/m);
     signalAgs(machine, signal);
     expect((await screen.ended()).code).toBe(code);
     expect((await screen.run('stty -a')).shown).toBe(before);

@@ -7,13 +7,17 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'say what works on this machine and what does not',
   usage: 'doctor [--json]',
-  about: 'Starts a small sandbox and asks it from inside whether every protection is in force. Changes nothing.\nWhatever is not in order comes with the command that puts it right. Ends with 0 if "ags exec" works here, else with 9.',
+  about:
+    'Starts a small sandbox and asks it from inside whether every protection is in force. Changes nothing.\nWhatever is not in order comes with the command that puts it right. Ends with 0 if "ags exec" works here, else with 9.',
   examples: ['ags doctor', 'ags doctor --json'],
   options: { json: { type: 'boolean', about: 'print one JSON document' } },
   async run({ values, positionals }, ctx) {
-    if (positionals.length > 0) throw new AgsError('usage.invalid', 'ags doctor takes no arguments.', { hint: 'See: ags doctor --help' });
+    if (positionals.length > 0)
+      throw new AgsError('usage.invalid', 'ags doctor takes no arguments.', { hint: 'See: ags doctor --help' });
     const diagnosis = await diagnose(ctx.world);
-    ctx.stdout.write(values['json'] === true ? `${JSON.stringify(diagnosis, null, 2)}\n` : pageOf(diagnosis, ctx.colour));
+    ctx.stdout.write(
+      values['json'] === true ? `${JSON.stringify(diagnosis, null, 2)}\n` : pageOf(diagnosis, ctx.colour),
+    );
     return diagnosis.ready ? EXIT.done : EXIT.unavailable;
   },
 };
@@ -24,9 +28,17 @@ const COLOURS = { ok: '32', note: '33', missing: '31' } as const;
 
 function pageOf({ ready, checks }: Diagnosis, colour: boolean): string {
   const groups = [...new Set(checks.map(({ group }) => group))];
-  const parts = groups.map((group) => `${group}\n${checks.filter((check) => check.group === group).map((check) => lineOf(check, colour)).join('')}`);
+  const parts = groups.map(
+    (group) =>
+      `${group}\n${checks
+        .filter((check) => check.group === group)
+        .map((check) => lineOf(check, colour))
+        .join('')}`,
+  );
   const count = checks.filter(({ status }) => status === 'missing').length;
-  const end = ready ? 'Ready: ags exec works here.' : `Not ready: ags exec does not work until ${count === 1 ? 'the line marked' : `the ${count} lines marked`} "missing" ${count === 1 ? 'is' : 'are'} put right.`;
+  const end = ready
+    ? 'Ready: ags exec works here.'
+    : `Not ready: ags exec does not work until ${count === 1 ? 'the line marked' : `the ${count} lines marked`} "missing" ${count === 1 ? 'is' : 'are'} put right.`;
   return `${parts.join('\n')}\n${end}\n`;
 }
 

@@ -12,7 +12,7 @@ export interface Check<Facts> {
   readonly id: string;
   readonly group: string;
   /** null: the question does not arise here. */
-  run(facts: Facts): Finding | null | Promise<Finding | null>;
+  readonly run: (facts: Facts) => Finding | null | Promise<Finding | null>;
 }
 
 export const ok = (message: string): Finding => ({ status: 'ok', message });

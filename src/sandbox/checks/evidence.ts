@@ -7,7 +7,12 @@ const NAMESPACES = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'] as cons
 type NamespaceName = (typeof NAMESPACES)[number];
 
 /** What stands in the project before the test, and what the test does to it. */
-export const LOWER: Readonly<Record<string, string>> = { kept: 'as it was\n', gone: 'to be deleted\n', 'dir/inner': 'to be deleted with its directory\n', secret: 'never to be seen\n' };
+export const LOWER: Readonly<Record<string, string>> = {
+  kept: 'as it was\n',
+  gone: 'to be deleted\n',
+  'dir/inner': 'to be deleted with its directory\n',
+  secret: 'never to be seen\n',
+};
 
 /**
  * For sh, with the project as its directory; the arguments are paths that must not exist. It only ever tries to write in what
@@ -48,20 +53,36 @@ export interface Evidence {
 
 export function judge(report: string, expected: Expected): Evidence {
   const part = sections(report);
-  const status = (name: string): string => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(part('/proc/self/status'))?.[1]?.trim() ?? 'unknown';
+  const status = (name: string): string =>
+    new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(part('/proc/self/status'))?.[1]?.trim() ?? 'unknown';
   const inside = part('namespaces').split('\n');
-  const shared = NAMESPACES.filter((name, i) => inside[i]?.startsWith(`${name}:[`) !== true || inside[i] === expected.outside[name]);
+  const shared = NAMESPACES.filter(
+    (name, i) => inside[i]?.startsWith(`${name}:[`) !== true || inside[i] === expected.outside[name],
+  );
   const interfaces = [...part('/proc/net/dev').matchAll(/^\s*(\S+):/gm)].map(([, name]) => name);
   const writable = expected.readOnly.filter((path) => !isReadOnly(part('/proc/self/mountinfo'), path));
-  const written = part('written').split('\n').filter((dir) => dir !== '');
-  const seen = part('seen').split('\n').filter((path) => path !== '');
+  const written = part('written')
+    .split('\n')
+    .filter((dir) => dir !== '');
+  const seen = part('seen')
+    .split('\n')
+    .filter((path) => path !== '');
   const claims: readonly (readonly [boolean, string])[] = [
-    [status('Uid') === Array(4).fill(expected.uid).join('\t') && expected.uid !== 0, `it ran as uid ${status('Uid').split('\t')[0]}, not as ${expected.uid}`],
-    [['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].every((set) => /^0+$/.test(status(set))), 'it kept capabilities'],
+    [
+      status('Uid') === Array(4).fill(expected.uid).join('\t') && expected.uid !== 0,
+      `it ran as uid ${status('Uid').split('\t')[0]}, not as ${expected.uid}`,
+    ],
+    [
+      ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].every((set) => /^0+$/.test(status(set))),
+      'it kept capabilities',
+    ],
     // A session that began outside has no number inside.
     [/^[1-9]/.test(status('NSsid')), 'it belonged to the session of its caller'],
     [status('NoNewPrivs') === '1', 'it could gain new privileges'],
-    [status('Seccomp') === '2' && /Operation not permitted/.test(part('unshare')) && !/allowed/.test(part('unshare')), 'its system calls were not filtered'],
+    [
+      status('Seccomp') === '2' && /Operation not permitted/.test(part('unshare')) && !/allowed/.test(part('unshare')),
+      'its system calls were not filtered',
+    ],
     [shared.length === 0, `it shared the ${shared.join(', ')} namespace of this machine`],
     [interfaces.join() === 'lo', `it saw other network interfaces than loopback (${interfaces.join(', ')})`],
     [writable.length === 0, `it could write in ${writable.slice(0, 3).join(', ')}`],
@@ -71,11 +92,17 @@ export function judge(report: string, expected: Expected): Evidence {
     [report.endsWith('==> end <==\n'), 'it did not answer to the end'],
   ];
   const workspace = part('workspace').trim();
-  return { lacking: claims.filter(([holds]) => !holds).map(([, words]) => words), workspace: workspace === 'works' ? null : workspace };
+  return {
+    lacking: claims.filter(([holds]) => !holds).map(([, words]) => words),
+    workspace: workspace === 'works' ? null : workspace,
+  };
 }
 
 export function ownNamespaces(): Record<NamespaceName, string> {
-  return Object.fromEntries(NAMESPACES.map((name) => [name, readlinkSync(`/proc/self/ns/${name}`)])) as Record<NamespaceName, string>;
+  return Object.fromEntries(NAMESPACES.map((name) => [name, readlinkSync(`/proc/self/ns/${name}`)])) as Record<
+    NamespaceName,
+    string
+  >;
 }
 
 /** In the form that tail gives to several files. */
@@ -84,7 +111,14 @@ function sections(report: string): (name: string) => string {
   return (name) => parts[parts.findIndex((part, i) => i % 2 === 0 && part === name) + 1] ?? '';
 }
 
-const LIMIT_ROWS: Readonly<Record<string, string>> = { core: 'core file size', nofile: 'open files', fsize: 'file size', nproc: 'processes', data: 'data size', cpu: 'cpu time' };
+const LIMIT_ROWS: Readonly<Record<string, string>> = {
+  core: 'core file size',
+  nofile: 'open files',
+  fsize: 'file size',
+  nproc: 'processes',
+  data: 'data size',
+  cpu: 'cpu time',
+};
 
 function isSet(limits: string, option: string): boolean {
   const [, name = '', value] = /^--([a-z]+)=(\d+)/.exec(option) ?? [];
@@ -94,6 +128,9 @@ function isSet(limits: string, option: string): boolean {
 /** The last mount at a place is the one that counts. mountinfo writes blanks and the like as octal numbers. */
 function isReadOnly(mountinfo: string, path: string): boolean {
   const escaped = path.replaceAll(/[ \t\n\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`);
-  const options = mountinfo.split('\n').map((line) => line.split(' ')).findLast((fields) => fields[4] === escaped)?.[5];
+  const options = mountinfo
+    .split('\n')
+    .map((line) => line.split(' '))
+    .findLast((fields) => fields[4] === escaped)?.[5];
   return options?.split(',').includes('ro') === true;
 }

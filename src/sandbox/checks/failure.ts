@@ -5,9 +5,24 @@ import { visible } from '../../lib/sanitize.ts';
 import { installCommand } from '../host.ts';
 import type { KernelFacts } from './kernel-facts.ts';
 
-export type Cause =
-  | 'namespaces' | 'apparmor' | 'proc' | 'pivot-root' | 'bwrap-old' | 'bwrap-setuid' | 'seccomp' | 'capabilities' | 'parents'
-  | 'id-map' | 'cgroup' | 'invisible' | 'limits' | 'exhausted' | 'unprotected' | 'state' | 'unknown';
+type Cause =
+  | 'namespaces'
+  | 'apparmor'
+  | 'proc'
+  | 'pivot-root'
+  | 'bwrap-old'
+  | 'bwrap-setuid'
+  | 'seccomp'
+  | 'capabilities'
+  | 'parents'
+  | 'id-map'
+  | 'cgroup'
+  | 'invisible'
+  | 'limits'
+  | 'exhausted'
+  | 'unprotected'
+  | 'state'
+  | 'unknown';
 
 export interface Problem {
   readonly cause: Cause;
@@ -26,67 +41,138 @@ export function explainFailure(stderr: string, context: FailureContext): Problem
     if (match !== null) return explain(context, match);
   }
   const line = lastLine(stderr);
-  return { cause: 'unknown', message: `A test sandbox could not be started${line === '' ? '.' : `: ${line}`}`, hint: `Try bubblewrap by itself: ${context.programs.bwrap} --unshare-user --unshare-net --ro-bind / / true` };
+  return {
+    cause: 'unknown',
+    message: `A test sandbox could not be started${line === '' ? '.' : `: ${line}`}`,
+    hint: `Try bubblewrap by itself: ${context.programs.bwrap} --unshare-user --unshare-net --ro-bind / / true`,
+  };
 }
 
 /** The last thing a failed program said, fit to be shown. */
 export function lastLine(stderr: string): string {
-  return visible(stderr.trim().split('\n').findLast((line) => line.trim() !== '' && !/^\s*dmesg\(1\)/.test(line))?.trim() ?? '');
+  return visible(
+    stderr
+      .trim()
+      .split('\n')
+      .findLast((line) => line.trim() !== '' && !/^\s*dmesg\(1\)/.test(line))
+      ?.trim() ?? '',
+  );
 }
 
 // In this order: a text that tells more comes first.
-const CAUSES: readonly { readonly seen: RegExp; explain(context: FailureContext, match: RegExpExecArray): Problem }[] = [
-  { seen: /max_\*_namespaces exceeded|unshare failed: No space left on device|make a user namespace: No space left/, explain: tooManyNamespaces },
-  { seen: /No permissions to create a new namespace|unshare failed: (Operation not permitted|Permission denied)|make a user namespace/, explain: namespacesRefused },
+const CAUSES: readonly {
+  readonly seen: RegExp;
+  readonly explain: (context: FailureContext, match: RegExpExecArray) => Problem;
+}[] = [
+  {
+    seen: /max_\*_namespaces exceeded|unshare failed: No space left on device|make a user namespace: No space left/,
+    explain: tooManyNamespaces,
+  },
+  {
+    seen: /No permissions to create a new namespace|unshare failed: (Operation not permitted|Permission denied)|make a user namespace/,
+    explain: namespacesRefused,
+  },
   {
     seen: /does not support user namespaces|unshare failed: (Invalid argument|Function not implemented)/,
-    explain: () => ({ cause: 'namespaces', message: 'This kernel is built without user namespaces, which every sandbox needs.', hint: 'Boot a kernel with CONFIG_USER_NS=y; see: zgrep USER_NS /proc/config.gz /boot/config-$(uname -r)' }),
+    explain: () => ({
+      cause: 'namespaces',
+      message: 'This kernel is built without user namespaces, which every sandbox needs.',
+      hint: 'Boot a kernel with CONFIG_USER_NS=y; see: zgrep USER_NS /proc/config.gz /boot/config-$(uname -r)',
+    }),
   },
-  { seen: /setting up [ug]id map|uid_map|gid_map|\/proc\/self\/setgroups|RTM_NEWADDR|RTM_NEWLINK|Failed to make \/ slave/, explain: namespacesPowerless },
+  {
+    seen: /setting up [ug]id map|uid_map|gid_map|\/proc\/self\/setgroups|RTM_NEWADDR|RTM_NEWLINK|Failed to make \/ slave/,
+    explain: namespacesPowerless,
+  },
   {
     seen: /Can't mount proc on/,
-    explain: () => ({ cause: 'proc', message: 'This container hides parts of /proc, so a sandbox inside it cannot have a /proc of its own.', hint: 'Start the container with: --security-opt systempaths=unconfined (Podman: --security-opt unmask=ALL)' }),
+    explain: () => ({
+      cause: 'proc',
+      message: 'This container hides parts of /proc, so a sandbox inside it cannot have a /proc of its own.',
+      hint: 'Start the container with: --security-opt systempaths=unconfined (Podman: --security-opt unmask=ALL)',
+    }),
   },
   {
     seen: /pivot_root/,
-    explain: () => ({ cause: 'pivot-root', message: 'The system call filter of this container forbids pivot_root, without which a sandbox cannot leave the old root.', hint: 'Start the container with: --security-opt seccomp=unconfined --security-opt systempaths=unconfined' }),
+    explain: () => ({
+      cause: 'pivot-root',
+      message:
+        'The system call filter of this container forbids pivot_root, without which a sandbox cannot leave the old root.',
+      hint: 'Start the container with: --security-opt seccomp=unconfined --security-opt systempaths=unconfined',
+    }),
   },
   {
     seen: /Unknown option (--[a-z-]+)/,
-    explain: ({ programs }, [, option]) => ({ cause: 'bwrap-old', message: `${programs.bwrap} does not know ${option}: bubblewrap 0.8 or newer is needed.`, hint: `Install: ${installCommand(['bubblewrap'])}` }),
+    explain: ({ programs }, [, option]) => ({
+      cause: 'bwrap-old',
+      message: `${programs.bwrap} does not know ${option}: bubblewrap 0.8 or newer is needed.`,
+      hint: `Install: ${installCommand(['bubblewrap'])}`,
+    }),
   },
   {
     seen: /PR_SET_SECCOMP|system call filtering/,
-    explain: () => ({ cause: 'seccomp', message: 'This kernel cannot filter system calls (seccomp), which every sandbox needs.', hint: 'Boot a kernel with CONFIG_SECCOMP_FILTER=y; see: cat /proc/sys/kernel/seccomp/actions_avail' }),
+    explain: () => ({
+      cause: 'seccomp',
+      message: 'This kernel cannot filter system calls (seccomp), which every sandbox needs.',
+      hint: 'Boot a kernel with CONFIG_SECCOMP_FILTER=y; see: cat /proc/sys/kernel/seccomp/actions_avail',
+    }),
   },
   {
     seen: /setuid mode/,
-    explain: ({ programs }) => ({ cause: 'bwrap-setuid', message: `${programs.bwrap} is installed setuid root; ags needs it without.`, hint: `Run: sudo chmod u-s ${programs.bwrap}` }),
+    explain: ({ programs }) => ({
+      cause: 'bwrap-setuid',
+      message: `${programs.bwrap} is installed setuid root; ags needs it without.`,
+      hint: `Run: sudo chmod u-s ${programs.bwrap}`,
+    }),
   },
   {
     seen: /Unexpected capabilities but not setuid/,
-    explain: () => ({ cause: 'capabilities', message: 'ags was started with capabilities of its own, with which bubblewrap refuses to work.', hint: 'Start it without them: setpriv --inh-caps=-all --ambient-caps=-all ags doctor' }),
+    explain: () => ({
+      cause: 'capabilities',
+      message: 'ags was started with capabilities of its own, with which bubblewrap refuses to work.',
+      hint: 'Start it without them: setpriv --inh-caps=-all --ambient-caps=-all ags doctor',
+    }),
   },
   {
     seen: /Can't mkdir parents for (\S+): Permission denied/,
-    explain: (_, [, path = '']) => ({ cause: 'parents', message: `A directory above ${visible(path)} cannot be read by you, and bubblewrap needs to.`, hint: `See which: namei -l ${visible(dirname(path))}` }),
+    explain: (_, [, path = '']) => ({
+      cause: 'parents',
+      message: `A directory above ${visible(path)} cannot be read by you, and bubblewrap needs to.`,
+      hint: `See which: namei -l ${visible(dirname(path))}`,
+    }),
   },
   { seen: /map the owner of (.+?): (.+)/, explain: notMapped },
   {
     seen: /(?:enter|cannot create) (\S+cgroup\S+): (.+)/,
-    explain: (_, [, file = '', why = '']) => ({ cause: 'cgroup', message: `A sandbox cannot enter its control group (${visible(file)}: ${visible(why)}).`, hint: 'See what is left of others, and remove it: ags cleanup' }),
+    explain: (_, [, file = '', why = '']) => ({
+      cause: 'cgroup',
+      message: `A sandbox cannot enter its control group (${visible(file)}: ${visible(why)}).`,
+      hint: 'See what is left of others, and remove it: ags cleanup',
+    }),
   },
   {
     seen: /execvp (\S+): (.+)/,
-    explain: (_, [, path = '', why = '']) => ({ cause: 'invisible', message: `${visible(path)} cannot be started inside a sandbox (${visible(why)}): only the directories of the system are visible there.`, hint: `Install: ${installCommand(['util-linux'])}` }),
+    explain: (_, [, path = '', why = '']) => ({
+      cause: 'invisible',
+      message: `${visible(path)} cannot be started inside a sandbox (${visible(why)}): only the directories of the system are visible there.`,
+      hint: `Install: ${installCommand(['util-linux'])}`,
+    }),
   },
   {
     seen: /^prlimit: (.+)/m,
-    explain: (_, [, why = '']) => ({ cause: 'limits', message: `The limits of a sandbox cannot be set: ${visible(why)}.`, hint: 'See what may be set here: ulimit -Ha' }),
+    explain: (_, [, why = '']) => ({
+      cause: 'limits',
+      message: `The limits of a sandbox cannot be set: ${visible(why)}.`,
+      hint: 'See what may be set here: ulimit -Ha',
+    }),
   },
   {
     seen: /Resource temporarily unavailable|Cannot allocate memory|Cannot fork|Too many open files/,
-    explain: (_, [what = '']) => ({ cause: 'exhausted', message: `This machine has nothing left to start a sandbox with (${what.toLowerCase()}).`, hint: 'See what is running, and end some of it: ps -u $(id -un) --sort=-rss | head' }),
+    explain: (_, [what = '']) => ({
+      cause: 'exhausted',
+      message: `This machine has nothing left to start a sandbox with (${what.toLowerCase()}).`,
+      hint: 'See what is running, and end some of it: ps -u $(id -un) --sort=-rss | head',
+    }),
   },
 ];
 
@@ -95,49 +181,89 @@ function tooManyNamespaces({ facts }: FailureContext): Problem {
   if (max === 0) return switchedOff('user.max_user_namespaces is 0', 'user.max_user_namespaces=15000');
   // The most there is to set: then it is not this limit that was reached, but one around us.
   if (max === null || max >= 2 ** 31 - 1) {
-    return { cause: 'namespaces', message: 'The container around ags allows no further user namespaces.', hint: 'Raise its limit, outside of it: sudo sysctl -w user.max_user_namespaces=15000' };
+    return {
+      cause: 'namespaces',
+      message: 'The container around ags allows no further user namespaces.',
+      hint: 'Raise its limit, outside of it: sudo sysctl -w user.max_user_namespaces=15000',
+    };
   }
-  return { cause: 'namespaces', message: `All ${max} user namespaces that this machine allows are in use (user.max_user_namespaces).`, hint: `Run: sudo sysctl -w user.max_user_namespaces=${max * 2}` };
+  return {
+    cause: 'namespaces',
+    message: `All ${max} user namespaces that this machine allows are in use (user.max_user_namespaces).`,
+    hint: `Run: sudo sysctl -w user.max_user_namespaces=${max * 2}`,
+  };
 }
 
 function namespacesRefused(context: FailureContext): Problem {
   const { facts } = context;
   if (facts.maxUserNamespaces === 0) return tooManyNamespaces(context);
-  if (facts.unprivilegedUserns === 0) return switchedOff('kernel.unprivileged_userns_clone is 0', 'kernel.unprivileged_userns_clone=1');
+  if (facts.unprivilegedUserns === 0)
+    return switchedOff('kernel.unprivileged_userns_clone is 0', 'kernel.unprivileged_userns_clone=1');
   if (facts.container) {
-    return { cause: 'namespaces', message: 'The container around ags does not allow user namespaces, which every sandbox needs.', hint: 'Start the container with: --security-opt seccomp=unconfined --security-opt systempaths=unconfined' };
+    return {
+      cause: 'namespaces',
+      message: 'The container around ags does not allow user namespaces, which every sandbox needs.',
+      hint: 'Start the container with: --security-opt seccomp=unconfined --security-opt systempaths=unconfined',
+    };
   }
   if (facts.apparmorRestricts) return apparmor(context);
-  return { cause: 'namespaces', message: 'This machine does not allow user namespaces to you, and every sandbox needs one.', hint: 'See which rule forbids them: sudo dmesg | tail; sysctl -a --pattern userns' };
+  return {
+    cause: 'namespaces',
+    message: 'This machine does not allow user namespaces to you, and every sandbox needs one.',
+    hint: 'See which rule forbids them: sudo dmesg | tail; sysctl -a --pattern userns',
+  };
 }
 
 function namespacesPowerless(context: FailureContext): Problem {
   const { facts } = context;
   if (facts.apparmorRestricts) return apparmor(context);
   const where = facts.container ? 'The container around ags' : 'A security module of this machine';
-  const hint = facts.container ? 'Start the container with: --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined' : 'See what it says: sudo dmesg | tail';
-  return { cause: 'namespaces', message: `${where} lets a user namespace be made, but gives no rights in it, so no sandbox can be set up.`, hint };
+  const hint = facts.container
+    ? 'Start the container with: --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined'
+    : 'See what it says: sudo dmesg | tail';
+  return {
+    cause: 'namespaces',
+    message: `${where} lets a user namespace be made, but gives no rights in it, so no sandbox can be set up.`,
+    hint,
+  };
 }
 
 function switchedOff(why: string, setting: string): Problem {
-  return { cause: 'namespaces', message: `User namespaces are switched off on this machine (${why}), and every sandbox needs one.`, hint: `Run: sudo sysctl -w ${setting} (and to keep it: echo ${setting} | sudo tee /etc/sysctl.d/60-ags.conf)` };
+  return {
+    cause: 'namespaces',
+    message: `User namespaces are switched off on this machine (${why}), and every sandbox needs one.`,
+    hint: `Run: sudo sysctl -w ${setting} (and to keep it: echo ${setting} | sudo tee /etc/sysctl.d/60-ags.conf)`,
+  };
 }
 
 /** ags never writes the profile itself: that a program may have user namespaces is for the machine's owner to say. */
 export function apparmor({ facts, programs }: FailureContext): Problem {
   // Two profiles for one program exclude each other.
   const needed = facts.bwrapProfile ? [programs.unshare] : [programs.bwrap, programs.unshare];
-  const lines = ['abi <abi/4.0>,', ...needed.map((path) => `profile ags-${path.split('/').at(-1)} ${path} flags=(unconfined) { userns, }`)];
+  const lines = [
+    'abi <abi/4.0>,',
+    ...needed.map((path) => `profile ags-${path.split('/').at(-1)} ${path} flags=(unconfined) { userns, }`),
+  ];
   return {
     cause: 'apparmor',
-    message: 'AppArmor gives no rights in user namespaces to the programs that start a sandbox (kernel.apparmor_restrict_unprivileged_userns is 1).',
+    message:
+      'AppArmor gives no rights in user namespaces to the programs that start a sandbox (kernel.apparmor_restrict_unprivileged_userns is 1).',
     hint: `Allow it for them: printf '%s\\n' ${lines.map((line) => `'${line}'`).join(' ')} | sudo tee /etc/apparmor.d/ags && sudo apparmor_parser -r /etc/apparmor.d/ags`,
   };
 }
 
 function notMapped({ facts }: FailureContext, [, path = '', why = '']: RegExpExecArray): Problem {
   if (facts.inUserNamespace) {
-    return { cause: 'id-map', message: 'You are root only inside a container, and such a root may not show files under another owner (id-mapped mounts), as a sandbox of root needs.', hint: "Run ags as an ordinary user of the container: su <user> -c 'ags doctor'" };
+    return {
+      cause: 'id-map',
+      message:
+        'You are root only inside a container, and such a root may not show files under another owner (id-mapped mounts), as a sandbox of root needs.',
+      hint: "Run ags as an ordinary user of the container: su <user> -c 'ags doctor'",
+    };
   }
-  return { cause: 'id-map', message: `A sandbox of root needs id-mapped mounts, and ${visible(path)} does not allow them (${visible(why)}): Linux 5.12 and a local file system are needed.`, hint: "Run ags as an ordinary user: su <user> -c 'ags doctor'" };
+  return {
+    cause: 'id-map',
+    message: `A sandbox of root needs id-mapped mounts, and ${visible(path)} does not allow them (${visible(why)}): Linux 5.12 and a local file system are needed.`,
+    hint: "Run ags as an ordinary user: su <user> -c 'ags doctor'",
+  };
 }

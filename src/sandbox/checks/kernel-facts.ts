@@ -33,7 +33,9 @@ export function readKernelFacts(root = '/'): KernelFacts {
     tiocsti: readNumber(at('proc/sys/dev/tty/legacy_tiocsti')),
     seccompActions: words(read(at('proc/sys/kernel/seccomp/actions_avail'))),
     securityModules: words((read(at('sys/kernel/security/lsm')) ?? '').replaceAll(',', ' ')),
-    container: CONTAINER_MARKS.some((path) => existsSync(at(path))) || /docker|kubepods|libpod|containerd|lxc/.test(read(at('proc/1/cgroup')) ?? ''),
+    container:
+      CONTAINER_MARKS.some((path) => existsSync(at(path))) ||
+      /docker|kubepods|libpod|containerd|lxc/.test(read(at('proc/1/cgroup')) ?? ''),
     inUserNamespace: !/^\s*0\s+0\s+4294967295\s*$/.test(read(at('proc/self/uid_map')) ?? '0 0 4294967295'),
   };
 }
@@ -47,9 +49,24 @@ export function fileSystemOf(path: string): string {
 }
 
 const FILE_SYSTEMS: Readonly<Record<number, string>> = {
-  0xef53: 'ext4', 0x58465342: 'xfs', 0x9123683e: 'btrfs', 0xf2f52010: 'f2fs', 0x2fc12fc1: 'zfs', 0xca451a4e: 'bcachefs',
-  0x01021994: 'tmpfs', 0x794c7630: 'overlay', 0x6969: 'nfs', 0x01021997: '9p', 0x65735546: 'fuse', 0xff534d42: 'cifs', 0xfe534d42: 'smb',
-  0xf15f: 'ecryptfs', 0x6a656a63: 'virtiofs', 0x4d44: 'vfat', 0x2011bab0: 'exfat', 0x5346544e: 'ntfs',
+  0xef53: 'ext4',
+  0x58465342: 'xfs',
+  0x9123683e: 'btrfs',
+  0xf2f52010: 'f2fs',
+  0x2fc12fc1: 'zfs',
+  0xca451a4e: 'bcachefs',
+  0x01021994: 'tmpfs',
+  0x794c7630: 'overlay',
+  0x6969: 'nfs',
+  0x01021997: '9p',
+  0x65735546: 'fuse',
+  0xff534d42: 'cifs',
+  0xfe534d42: 'smb',
+  0xf15f: 'ecryptfs',
+  0x6a656a63: 'virtiofs',
+  0x4d44: 'vfat',
+  0x2011bab0: 'exfat',
+  0x5346544e: 'ntfs',
 };
 
 function readNumber(path: string): number | null {

@@ -19,7 +19,8 @@ export const KERNEL_CHECKS: readonly Check<MachineFacts>[] = [
       if (tried?.problem?.cause === 'namespaces') return missing(tried.problem.message, tried.problem.hint);
       const { maxUserNamespaces: most, unprivilegedUserns } = facts.kernelFacts;
       // Without a trial the switches have to do.
-      if (tried === null && (most === 0 || unprivilegedUserns === 0)) return refusal('No permissions to create a new namespace', facts);
+      if (tried === null && (most === 0 || unprivilegedUserns === 0))
+        return refusal('No permissions to create a new namespace', facts);
       return ok(`User namespaces are allowed${most === null || most >= 2 ** 31 - 1 ? '' : ` (${most} at most)`}`);
     },
   },
@@ -29,23 +30,38 @@ export const KERNEL_CHECKS: readonly Check<MachineFacts>[] = [
     async run(facts) {
       if (!facts.kernelFacts.apparmorRestricts) return ok('AppArmor does not restrict user namespaces');
       const tried = await facts.trial;
-      if (tried !== null && tried.problem === null) return ok('AppArmor restricts user namespaces, and a profile allows what ags needs');
+      if (tried !== null && tried.problem === null)
+        return ok('AppArmor restricts user namespaces, and a profile allows what ags needs');
       if (tried?.problem?.cause === 'apparmor') return missing(tried.problem.message, tried.problem.hint);
-      return note('AppArmor restricts user namespaces (kernel.apparmor_restrict_unprivileged_userns is 1); ags may need a profile.', apparmor(contextOf(facts)).hint);
+      return note(
+        'AppArmor restricts user namespaces (kernel.apparmor_restrict_unprivileged_userns is 1); ags may need a profile.',
+        apparmor(contextOf(facts)).hint,
+      );
     },
   },
   {
     id: 'seccomp',
     group: KERNEL,
-    run: (facts) => (['errno', 'kill_process'].every((action) => facts.kernelFacts.seccompActions.includes(action)) ? ok('System calls can be filtered (seccomp)') : refusal('PR_SET_SECCOMP', facts)),
+    run: (facts) =>
+      ['errno', 'kill_process'].every((action) => facts.kernelFacts.seccompActions.includes(action))
+        ? ok('System calls can be filtered (seccomp)')
+        : refusal('PR_SET_SECCOMP', facts),
   },
   {
     id: 'tiocsti',
     group: KERNEL,
     run({ kernelFacts }) {
       const own = 'a sandbox has a terminal of its own either way';
-      if (kernelFacts.tiocsti === 1) return note(`Programs may type into the terminal they run in (TIOCSTI); ${own}.`, 'Run: sudo sysctl -w dev.tty.legacy_tiocsti=0');
-      return ok(kernelFacts.tiocsti === 0 ? 'Programs cannot type into the terminal they run in (TIOCSTI)' : `This kernel has no switch for TIOCSTI; ${own}`);
+      if (kernelFacts.tiocsti === 1)
+        return note(
+          `Programs may type into the terminal they run in (TIOCSTI); ${own}.`,
+          'Run: sudo sysctl -w dev.tty.legacy_tiocsti=0',
+        );
+      return ok(
+        kernelFacts.tiocsti === 0
+          ? 'Programs cannot type into the terminal they run in (TIOCSTI)'
+          : `This kernel has no switch for TIOCSTI; ${own}`,
+      );
     },
   },
   {
@@ -54,10 +70,12 @@ export const KERNEL_CHECKS: readonly Check<MachineFacts>[] = [
     async run({ find, kernelFacts }) {
       const perl = find('perl');
       // landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION); the number is the same on every architecture.
-      const asked = perl === null ? null : await run([perl, '-e', 'print syscall(444, 0, 0, 1)'], { env: {}, timeoutMs: 2000 });
+      const asked =
+        perl === null ? null : await run([perl, '-e', 'print syscall(444, 0, 0, 1)'], { env: {}, timeoutMs: 2000 });
       const abi = Number(asked?.stdout.toString('latin1') ?? 'NaN');
       if (abi > 0) return ok(`Landlock is there (ABI ${abi}); not needed yet`);
-      if (Number.isNaN(abi) && kernelFacts.securityModules.includes('landlock')) return ok('Landlock is there; not needed yet');
+      if (Number.isNaN(abi) && kernelFacts.securityModules.includes('landlock'))
+        return ok('Landlock is there; not needed yet');
       return ok('Landlock is not there; not needed yet');
     },
   },
@@ -67,7 +85,8 @@ export const KERNEL_CHECKS: readonly Check<MachineFacts>[] = [
     async run({ trial }) {
       const tried = await trial;
       if (tried === null || tried.problem !== null) return null;
-      if (tried.overlay.works) return ok('Workspaces are copy-on-write (overlay): ready at once, whatever the size of the project');
+      if (tried.overlay.works)
+        return ok('Workspaces are copy-on-write (overlay): ready at once, whatever the size of the project');
       return note(`Workspaces are full copies, because ${tried.overlay.why}.`, overlayFix({ said: tried.overlay.why }));
     },
   },
@@ -78,7 +97,9 @@ export const KERNEL_CHECKS: readonly Check<MachineFacts>[] = [
       const tried = await trial;
       if (uid !== 0 || tried === null) return null;
       if (tried.problem?.cause === 'id-map') return missing(tried.problem.message, tried.problem.hint);
-      return tried.problem === null ? ok('You are root: your files belong to the user of the sandbox inside (id-mapped mounts), who is never root') : null;
+      return tried.problem === null
+        ? ok('You are root: your files belong to the user of the sandbox inside (id-mapped mounts), who is never root')
+        : null;
     },
   },
   {
@@ -102,6 +123,8 @@ function refusal(said: string, facts: MachineFacts): Finding {
 }
 
 function contextOf({ kernelFacts, find }: MachineFacts): FailureContext {
-  return { facts: kernelFacts, programs: { bwrap: find('bwrap') ?? '/usr/bin/bwrap', unshare: find('unshare') ?? '/usr/bin/unshare' } };
+  return {
+    facts: kernelFacts,
+    programs: { bwrap: find('bwrap') ?? '/usr/bin/bwrap', unshare: find('unshare') ?? '/usr/bin/unshare' },
+  };
 }
-

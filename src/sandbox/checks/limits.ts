@@ -7,7 +7,14 @@ import { note, ok, type Check, type Finding } from './check.ts';
 import type { MachineFacts } from './machine-facts.ts';
 
 const NAMES: Readonly<Record<keyof Limits, string>> = {
-  processes: 'processes', memoryBytes: 'memory', openFiles: 'openFiles', fileBytes: 'fileSize', diskBytes: 'disk', tmpBytes: 'tmp', cpuSeconds: 'cpu', wallSeconds: 'time',
+  processes: 'processes',
+  memoryBytes: 'memory',
+  openFiles: 'openFiles',
+  fileBytes: 'fileSize',
+  diskBytes: 'disk',
+  tmpBytes: 'tmp',
+  cpuSeconds: 'cpu',
+  wallSeconds: 'time',
 };
 
 export const LIMIT_CHECKS: readonly Check<MachineFacts>[] = (Object.keys(NAMES) as (keyof Limits)[]).map((name) => ({
@@ -28,5 +35,10 @@ function describe(limit: LimitInForce, cgroup: CgroupPlan): Finding {
   if (limit.allowed === null) return ok(`${name}: ${limit.means} (limits.${name})`);
   if (limit.name === 'diskBytes' || limit.name === 'wallSeconds') return ok(`${name}: ${limit.means} (watched)`);
   const how = limit.held === 'watched' ? 'watched, not held by the kernel' : 'held by nobody';
-  return note(`${name}: ${limit.means} (${how})`, cgroup.kind === 'none' && /v1/.test(cgroup.why) ? 'Boot with cgroup v2: add systemd.unified_cgroup_hierarchy=1 to the kernel command line' : 'Start ags in a login session of systemd, which can hold it: systemd-run --user --scope true');
+  return note(
+    `${name}: ${limit.means} (${how})`,
+    cgroup.kind === 'none' && /v1/.test(cgroup.why)
+      ? 'Boot with cgroup v2: add systemd.unified_cgroup_hierarchy=1 to the kernel command line'
+      : 'Start ags in a login session of systemd, which can hold it: systemd-run --user --scope true',
+  );
 }

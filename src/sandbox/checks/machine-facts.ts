@@ -14,9 +14,13 @@ export interface MachineFacts {
   readonly stateDir: string;
   readonly kernelFacts: KernelFacts;
   /** Looks where a sandbox would look, never in PATH. */
-  find(program: string): string | null;
+  readonly find: (program: string) => string | null;
   readonly host: Promise<NativeHost | AgsError>;
   /** null: there was no host to try on. */
-  readonly trial: Promise<{ readonly problem: Problem | null; readonly overlay: { readonly works: boolean; readonly why: string }; readonly startMs: number } | null>;
+  readonly trial: Promise<{
+    readonly problem: Problem | null;
+    readonly overlay: { readonly works: boolean; readonly why: string };
+    readonly startMs: number;
+  } | null>;
   readonly limits: Promise<Limits>;
 }

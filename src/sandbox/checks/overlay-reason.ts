@@ -13,10 +13,13 @@ export interface OverlayFailure {
 export function explainOverlay({ said, kernel, stateDir, fileSystem }: OverlayFailure): string {
   const place = `the state directory ${visible(stateDir)} is on ${fileSystem}`;
   if (/unknown filesystem type|No such device/.test(said)) return 'this kernel has no overlayfs loaded';
-  if (/permission denied|Operation not permitted/i.test(said) && isBefore(kernel, 5, 11)) return `Linux ${kernel} lets only root mount an overlay (5.11 and newer let everybody)`;
-  if (fileSystem === 'overlay') return `${place}, the file system of a container, and overlays cannot be stacked like that`;
-  if (fileSystem === 'tmpfs' && isBefore(kernel, 6, 6)) return `${place}, which keeps the notes of an overlay only from Linux 6.6 on`;
-  if (UNFIT.includes(fileSystem)) return `${place}, on which an overlay cannot write`;
+  if (/permission denied|Operation not permitted/i.test(said) && isBefore(kernel, 5, 11))
+    return `Linux ${kernel} lets only root mount an overlay (5.11 and newer let everybody)`;
+  if (fileSystem === 'overlay')
+    return `${place}, the file system of a container, and overlays cannot be stacked like that`;
+  if (fileSystem === 'tmpfs' && isBefore(kernel, 6, 6))
+    return `${place}, which keeps the notes of an overlay only from Linux 6.6 on`;
+  if (UNFIT.has(fileSystem)) return `${place}, on which an overlay cannot write`;
   return `an overlay does not work here (${place}): ${lastLine(said)}`;
 }
 
@@ -26,7 +29,7 @@ export function overlayFix({ said }: { readonly said: string }): string {
   return 'Put the state of ags on a local disk: export XDG_STATE_HOME=<directory on ext4, xfs or btrfs>';
 }
 
-const UNFIT = ['nfs', '9p', 'fuse', 'cifs', 'smb', 'ecryptfs', 'virtiofs', 'vfat', 'exfat', 'ntfs'];
+const UNFIT = new Set(['nfs', '9p', 'fuse', 'cifs', 'smb', 'ecryptfs', 'virtiofs', 'vfat', 'exfat', 'ntfs']);
 
 export function isBefore(version: string, major: number, minor: number): boolean {
   const [a = 0, b = 0] = version.split('.').map((part) => Number.parseInt(part, 10));

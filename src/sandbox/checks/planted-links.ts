@@ -13,8 +13,26 @@ export async function followsPlantedLinks(bwrap: string, stateDir: string): Prom
     const [home, victim] = [join(dir, 'home'), join(dir, 'victim')];
     for (const made of [home, victim]) mkdirSync(made);
     symlinkSync(`/oldroot${victim}`, join(home, '.config'));
-    const system = readMachine({ home, etc: [], toolDirs: [] }).system.flatMap(({ path, link }) => (link === null ? ['--ro-bind', path, path] : ['--symlink', link, path]));
-    const tried = await run([bwrap, '--unshare-user', '--unshare-pid', '--unshare-net', ...system, '--bind', home, '/h', '--dir', '/h/.config/planted', '--', '/bin/true'], { env: { PATH: '/usr/bin:/bin' }, timeoutMs: 5000 });
+    const system = readMachine({ home, etc: [], toolDirs: [] }).system.flatMap(({ path, link }) =>
+      link === null ? ['--ro-bind', path, path] : ['--symlink', link, path],
+    );
+    const tried = await run(
+      [
+        bwrap,
+        '--unshare-user',
+        '--unshare-pid',
+        '--unshare-net',
+        ...system,
+        '--bind',
+        home,
+        '/h',
+        '--dir',
+        '/h/.config/planted',
+        '--',
+        '/bin/true',
+      ],
+      { env: { PATH: '/usr/bin:/bin' }, timeoutMs: 5000 },
+    );
     if (existsSync(join(victim, 'planted'))) return 'follows';
     // A fixed bubblewrap either stops at the link or keeps it inside; one that cannot start at all tells nothing.
     return tried.exitCode === 0 || /\.config|symlink|planted/i.test(tried.stderr) ? 'refuses' : 'unknown';

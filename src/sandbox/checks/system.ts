@@ -16,21 +16,39 @@ export const SYSTEM_CHECKS: readonly Check<MachineFacts>[] = [
     id: 'linux',
     group: GROUP,
     run({ platform, kernel }) {
-      if (platform !== 'linux') return missing(`The native sandbox needs Linux; this is ${platform}.`, 'Run ags on Linux: in a virtual machine, or in WSL 2');
-      if (isBefore(kernel, 5, 8)) return missing(`Linux ${kernel} is too old: 5.8 is needed, 5.14 recommended.`, NEWER_KERNEL);
-      if (isBefore(kernel, 5, 14)) return note(`Linux ${kernel}: before 5.14 the processes of a sandbox cannot be counted apart from yours.`, NEWER_KERNEL);
+      if (platform !== 'linux')
+        return missing(
+          `The native sandbox needs Linux; this is ${platform}.`,
+          'Run ags on Linux: in a virtual machine, or in WSL 2',
+        );
+      if (isBefore(kernel, 5, 8))
+        return missing(`Linux ${kernel} is too old: 5.8 is needed, 5.14 recommended.`, NEWER_KERNEL);
+      if (isBefore(kernel, 5, 14))
+        return note(
+          `Linux ${kernel}: before 5.14 the processes of a sandbox cannot be counted apart from yours.`,
+          NEWER_KERNEL,
+        );
       return ok(`Linux ${kernel}`);
     },
   },
   {
     id: 'architecture',
     group: GROUP,
-    run: ({ nodeArch }) => (nodeArch === 'x64' || nodeArch === 'arm64' ? ok(`${nodeArch === 'x64' ? 'x86_64' : 'arm64'}, with a system call filter for it`) : missing(`There is no system call filter for ${nodeArch}.`, 'Use a machine with x86_64 or arm64')),
+    run: ({ nodeArch }) =>
+      nodeArch === 'x64' || nodeArch === 'arm64'
+        ? ok(`${nodeArch === 'x64' ? 'x86_64' : 'arm64'}, with a system call filter for it`)
+        : missing(`There is no system call filter for ${nodeArch}.`, 'Use a machine with x86_64 or arm64'),
   },
   {
     id: 'node',
     group: GROUP,
-    run: ({ nodeVersion }) => (isBefore(nodeVersion, 20, 19) ? missing(`Node ${nodeVersion} is too old: 20.19 or newer is needed.`, 'Install a newer one, for example: nvm install --lts') : ok(`Node ${nodeVersion}`)),
+    run: ({ nodeVersion }) =>
+      isBefore(nodeVersion, 20, 19)
+        ? missing(
+            `Node ${nodeVersion} is too old: 20.19 or newer is needed.`,
+            'Install a newer one, for example: nvm install --lts',
+          )
+        : ok(`Node ${nodeVersion}`),
   },
   {
     id: 'bubblewrap',
@@ -42,8 +60,13 @@ export const SYSTEM_CHECKS: readonly Check<MachineFacts>[] = [
       const version = /(\d+\.\d+(\.\d+)?)/.exec(said.stdout.toString('utf8'))?.[1];
       const fix = `Install: ${installCommand(['bubblewrap'])}`;
       if (version === undefined) return missing(`${bwrap} does not say which version it is.`, fix);
-      if (isBefore(version, 0, 8)) return missing(`bubblewrap ${version} (${bwrap}) is too old: 0.8 or newer is needed.`, fix);
-      if ((statSync(bwrap).mode & 0o4000) !== 0) return note(`bubblewrap ${version} (${bwrap}) is installed setuid root, which ags does not need.`, `Run: sudo chmod u-s ${bwrap}`);
+      if (isBefore(version, 0, 8))
+        return missing(`bubblewrap ${version} (${bwrap}) is too old: 0.8 or newer is needed.`, fix);
+      if ((statSync(bwrap).mode & 0o4000) !== 0)
+        return note(
+          `bubblewrap ${version} (${bwrap}) is installed setuid root, which ags does not need.`,
+          `Run: sudo chmod u-s ${bwrap}`,
+        );
       return ok(`bubblewrap ${version} (${bwrap})`);
     },
   },
@@ -55,14 +78,13 @@ export const SYSTEM_CHECKS: readonly Check<MachineFacts>[] = [
       const bwrap = find('bwrap');
       const started = await trial;
       if (bwrap === null || started === null || started.problem !== null) return null;
-      switch (await followsPlantedLinks(bwrap, stateDir)) {
-        case 'refuses':
-          return ok('bubblewrap does not follow planted links (CVE-2026-87766)');
-        case 'unknown':
-          return null;
-        case 'follows':
-          return note('This bubblewrap follows planted links (CVE-2026-87766). ags never mounts below a directory an agent could have prepared, so it is not exposed; upgrade anyway.', `Upgrade, once your distribution has a fixed one: ${installCommand(['bubblewrap'])}`);
-      }
+      const answer = await followsPlantedLinks(bwrap, stateDir);
+      if (answer === 'unknown') return null;
+      if (answer === 'refuses') return ok('bubblewrap does not follow planted links (CVE-2026-87766)');
+      return note(
+        'This bubblewrap follows planted links (CVE-2026-87766). ags never mounts below a directory an agent could have prepared, so it is not exposed; upgrade anyway.',
+        `Upgrade, once your distribution has a fixed one: ${installCommand(['bubblewrap'])}`,
+      );
     },
   },
   {
@@ -79,7 +101,9 @@ export const SYSTEM_CHECKS: readonly Check<MachineFacts>[] = [
     group: GROUP,
     run({ uid, find }) {
       if (uid !== 0) return null;
-      return find('perl') === null ? sentence(programMissing(['perl'])) : ok('perl, with which the sandboxes of root are started');
+      return find('perl') === null
+        ? sentence(programMissing(['perl']))
+        : ok('perl, with which the sandboxes of root are started');
     },
   },
 ];

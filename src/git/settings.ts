@@ -1,0 +1,71 @@
+// git/settings.ts: the user's git settings for a repository. Asked of git once, and again when a file they came from has changed:
+// starting git costs as much as a tenth of a sandbox.
+import { lstatSync, mkdirSync, readFileSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+import { replaceFile } from '../lib/files.ts';
+import { shortHash } from '../lib/short-hash.ts';
+import { userGit } from './host-git.ts';
+
+export interface SettingsInput {
+  readonly root: string;
+  readonly gitDir: string;
+  /** Conditional includes may depend on the branch. */
+  readonly head: string;
+  readonly home: string;
+  readonly configHome?: string | undefined;
+  readonly cacheDir: string;
+}
+
+interface Memory {
+  readonly key: string;
+  readonly files: readonly (readonly [path: string, stamp: string])[];
+  readonly settings: readonly (readonly [string, string])[];
+}
+
+/** null: git does not want to read this repository. */
+export async function readSettings(input: SettingsInput): Promise<ReadonlyMap<string, string> | null> {
+  const key = JSON.stringify([input.root, input.gitDir, input.head, input.home, input.configHome]);
+  const file = join(input.cacheDir, `git-${shortHash(input.root)}.json`);
+  const memory = recall(file);
+  if (memory?.key === key && memory.files.every(([path, stamp]) => stampOf(path) === stamp)) return new Map(memory.settings);
+  const listing = await userGit(['config', '--list', '-z', '--show-origin', '--includes'], { cwd: input.root, home: input.home, configHome: input.configHome });
+  if (listing.exitCode !== 0) return null;
+  const { origins, settings } = parseListing(listing.stdout);
+  const files = new Set([...places(input), ...origins.map((path) => (isAbsolute(path) ? path : join(input.root, path)))]);
+  mkdirSync(input.cacheDir, { recursive: true, mode: 0o700 });
+  replaceFile(file, JSON.stringify({ key, files: [...files].map((path) => [path, stampOf(path)] as const), settings: [...settings] } satisfies Memory));
+  return settings;
+}
+
+/** Where git looks, whether or not there is a file now. */
+function places({ gitDir, home, configHome }: SettingsInput): string[] {
+  return [join(gitDir, 'config'), join(gitDir, 'config.worktree'), join(home, '.gitconfig'), join(configHome ?? join(home, '.config'), 'git/config'), '/etc/gitconfig', '/usr/local/etc/gitconfig'];
+}
+
+function stampOf(path: string): string {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? '' : `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
+}
+
+/** Rows come in pairs: where from, then "key\nvalue". The last value of a key counts. */
+function parseListing(listing: Buffer): { origins: string[]; settings: Map<string, string> } {
+  const words = listing.toString('utf8').split('\0');
+  const origins = new Set<string>();
+  const settings = new Map<string, string>();
+  for (let i = 0; i + 1 < words.length; i += 2) {
+    const origin = words[i] ?? '';
+    if (origin.startsWith('file:')) origins.add(origin.slice('file:'.length));
+    const entry = words[i + 1] ?? '';
+    const end = entry.indexOf('\n');
+    settings.set(end < 0 ? entry : entry.slice(0, end), end < 0 ? 'true' : entry.slice(end + 1));
+  }
+  return { origins: [...origins], settings };
+}
+
+function recall(file: string): Memory | null {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Memory;
+  } catch {
+    return null;
+  }
+}

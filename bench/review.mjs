@@ -63,11 +63,11 @@ function gitReview(world, actor, worktree, changes, files) {
   return result;
 }
 
-export function benchScan(world, { path, label }, { rounds }) {
+export function benchScan(world, { path, label }, effort) {
   const actor = world.actors.user;
   const cache = join(actor.home, '.cache/ags');
   const exec = () => measure(actor, world.ags('exec', '--', 'true'), { cwd: path });
-  const runs = interleave(rounds, {
+  const runs = interleave(effort, {
     cold: () => {
       const memories = readdirSync(cache).filter((name) => name.startsWith('scan-'));
       if (memories.length === 0) throw new Error('there is no memory of a scan to forget');
@@ -78,7 +78,7 @@ export function benchScan(world, { path, label }, { rounds }) {
   });
   return {
     title: 'Finding the secrets to hide',
-    text: `\`ags exec -- true\` over ${label} files: once without the memory of the last scan, once with it; ${rounds} rounds. (The kernel has the directories in memory in both.)`,
+    text: `\`ags exec -- true\` over ${label} files: once without the memory of the last scan, once with it; ${runs.warm.length} rounds. (The kernel has the directories in memory in both.)`,
     tables: [{ head: ['', 'wall time', 'processor time'], rows: [['first scan', ms(wall(runs.cold)), ms(cpu(runs.cold))], ['later ones', ms(wall(runs.warm)), ms(cpu(runs.warm))], ['difference', spread(difference(wall(runs.cold), wall(runs.warm)), 'ms'), spread(difference(cpu(runs.cold), cpu(runs.warm)), 'ms')]] }],
     bars: [],
   };

@@ -6,24 +6,24 @@ import { makeRepository, settle, wait } from './world.mjs';
 const LIMIT_OWN = 1.5;
 const LIMIT_SRT = 0.35;
 
-export async function benchStartUp(world, { rounds }) {
+export async function benchStartUp(world, effort) {
   const parts = [];
   for (const actor of Object.values(world.actors)) {
     const project = makeRepository(actor, 'project', 50);
     await wait(2100);
     settle(actor, project);
-    parts.push({ actor, runs: compare(world, actor, project, rounds) });
+    parts.push({ actor, runs: compare(world, actor, project, effort) });
   }
   return {
     title: 'Starting a sandbox',
-    text: `\`true\` in a repository of 50 files; ${rounds} rounds. \`bwrap\` is called directly, with the same namespaces and a read-only system, and does no more than that. \`srt\` is @anthropic-ai/sandbox-runtime as its documentation calls it, without settings. An ags sandbox adds a copy-on-write workspace, a git directory of its own, hidden secrets, limits, a system call filter, and their removal.`,
+    text: `\`true\` in a repository of 50 files; ${parts[0].runs.ags.length} rounds. \`bwrap\` is called directly, with the same namespaces and a read-only system, and does no more than that. \`srt\` is @anthropic-ai/sandbox-runtime as its documentation calls it, without settings. An ags sandbox adds a copy-on-write workspace, a git directory of its own, hidden secrets, limits, a system call filter, and their removal.`,
     tables: parts.map(table),
     bars: parts.flatMap(bars),
     chart: chart(parts[0].runs),
   };
 }
 
-function compare(world, actor, project, rounds) {
+function compare(world, actor, project, effort) {
   const inProject = { cwd: project };
   const variants = {
     node: () => measure(actor, [process.execPath, '-e', '0'], inProject),
@@ -33,7 +33,7 @@ function compare(world, actor, project, rounds) {
   };
   // The first run of each is not the usual one: caches are filled, and ags tries a whole sandbox out once per boot.
   for (const variant of Object.values(variants)) variant();
-  return interleave(rounds, variants);
+  return interleave(effort, variants);
 }
 
 /** What a careful person would write by hand. */

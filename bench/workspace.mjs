@@ -20,7 +20,7 @@ export async function makeRepositories(world, sizes) {
   return repositories;
 }
 
-export async function benchWorkspace(world, repositories, { rounds, peerRounds }) {
+export async function benchWorkspace(world, repositories, { peerRounds, ...effort }) {
   const actor = world.actors.user;
   const empty = emptyDirectory(actor, 'empty');
   const exec = (cwd, ...flags) => () => measure(actor, world.ags('exec', ...flags, '--', 'true'), { cwd });
@@ -32,12 +32,12 @@ export async function benchWorkspace(world, repositories, { rounds, peerRounds }
     ...Object.fromEntries(repositories.map(({ files, path }) => [files, exec(path)])),
   };
   for (const variant of Object.values(variants)) variant();
-  const ours = interleave(rounds, variants);
+  const ours = interleave(effort, variants);
   const peers = new Map(repositories.map((repository) => [repository.files, benchPeers(world, actor, repository, peerRounds(repository.files))]));
   return {
     title: 'Making a workspace',
     text: [
-      `\`ags exec -- true\` as a whole, over clean repositories of small files, a hundred in each directory; ${rounds} rounds, warm. "The workspace" is the part of it that gives the command its copy, made and removed again: what the command takes longer here than in an empty directory (the scan, the git directory, the index), and the mounting of an overlay, measured on its own. "Over node + bwrap" takes off only those two from the whole, and so holds everything else that ags does as well.`,
+      `\`ags exec -- true\` as a whole, over clean repositories of small files, a hundred in each directory; ${ours.none.length} rounds, warm. "The workspace" is the part of it that gives the command its copy, made and removed again: what the command takes longer here than in an empty directory (the scan, the git directory, the index), and the mounting of an overlay, measured on its own. "Over node + bwrap" takes off only those two from the whole, and so holds everything else that ags does as well.`,
       '`git worktree add` and `git clone --shared` are run in the same repositories, and removed by `git worktree remove` and `rm -rf`. They run nothing and isolate nothing.',
     ].join('\n\n'),
     tables: [oursTable(repositories, ours), peersTable(repositories, ours, peers)],
@@ -123,7 +123,7 @@ function bars(repositories, ours, peers) {
   ];
 }
 
-export function benchStatus(world, { path, label }, { rounds }) {
+export function benchStatus(world, { path, label }, effort) {
   const actor = world.actors.user;
   const status = ['git', 'status', '--porcelain'];
   const inside = (script) => {
@@ -142,12 +142,12 @@ export function benchStatus(world, { path, label }, { rounds }) {
     blind: () => inside(blind),
   };
   for (const variant of [variants.native, variants.inside]) variant();
-  const runs = interleave(rounds, variants);
+  const runs = interleave(effort, variants);
   const most = (name) => Math.max(...runs[name].map((one) => one.looked));
   const row = (name, text) => [text, ms(wall(runs[name])), ms(cpu(runs[name])), name === 'native' ? '' : `${spread(ratio(wall(runs[name]), wall(runs.native)))} ×`, String(most(name))];
   return {
     title: 'The first `git status` inside',
-    text: `Over ${label} files; ${rounds} rounds, each in a fresh sandbox. Contents compared: files that git's own trace says it could not settle by their stat data alone. The last row is the control: the same sandbox with an index that has no stat data.`,
+    text: `Over ${label} files; ${runs.native.length} rounds, each in a fresh sandbox. Contents compared: files that git's own trace says it could not settle by their stat data alone. The last row is the control: the same sandbox with an index that has no stat data.`,
     tables: [{ head: ['where', 'wall time', 'processor time', 'times native', 'contents compared'], rows: [row('native', '`git status`, native, warm'), row('inside', '**`git status`, first, inside**'), row('blind', 'control: inside, without the copied index')] }],
     bars: [{ name: `the first git status inside ${label} files: contents compared`, value: summary([most('inside')]), atMost: 0 }],
     check: most('blind') > 0 ? null : 'the control of the git status measurement compared no contents: the count proves nothing',

@@ -39,19 +39,22 @@ for (const { check } of sections) if (typeof check === 'string') throw new Error
 if (sections.flatMap((section) => section.bars).some((bar) => !verdict(bar))) process.exitCode = 1;
 
 async function measureAll() {
-  await stage('starting a sandbox', () => benchStartUp(world, { rounds: quick ? 4 : 15 }));
+  const effort = (rounds, seconds) => (quick ? { rounds: 4, seconds: 5 } : { rounds, seconds });
+  await stage('starting a sandbox', () => benchStartUp(world, effort(25, 40)));
   await stage('many at once', () => benchCrowd(world, quick ? { sizes: [1, 10], srtSizes: [] } : { sizes: [1, 10, 50], srtSizes: [1, 10] }));
-  const repositories = await makeRepositories(world, quick ? [1000, 5000] : [1000, 20_000, 100_000]);
+  const repositories = await stage('making repositories', () => makeRepositories(world, quick ? [1000, 3000] : [1000, 20_000, 100_000]), false);
   const [small, middle, large = middle] = repositories;
-  await stage('making a workspace', () => benchWorkspace(world, repositories, { rounds: quick ? 5 : 15, peerRounds: (files) => (quick || files > 50_000 ? 1 : 3) }));
-  await stage('git status', () => benchStatus(world, middle, { rounds: quick ? 3 : 7 }));
-  await stage('review', () => benchReview(world, quick ? small : middle, { cases: quick ? [{ changes: 1, rounds: 1 }, { changes: 100, rounds: 1 }] : [{ changes: 1, rounds: 5 }, { changes: 100, rounds: 5 }, { changes: 10_000, rounds: 3 }] }));
-  await stage('scan', () => benchScan(world, large, { rounds: quick ? 3 : 9 }));
+  await stage('making a workspace', () => benchWorkspace(world, repositories, { ...effort(25, 40), peerRounds: (files) => (quick || files > 50_000 ? 1 : 3) }));
+  await stage('git status', () => benchStatus(world, middle, effort(9, 20)));
+  await stage('review', () => benchReview(world, quick ? small : middle, { cases: quick ? [{ changes: 10, rounds: 1 }] : [{ changes: 1, rounds: 5 }, { changes: 100, rounds: 5 }, { changes: 10_000, rounds: 3 }] }));
+  await stage('scan', () => benchScan(world, large, effort(11, 15)));
 }
 
-async function stage(name, measure) {
+async function stage(name, measure, isSection = true) {
   const started = performance.now();
   process.stderr.write(`bench: ${name} `);
-  sections.push(await measure());
+  const result = await measure();
+  if (isSection) sections.push(result);
   process.stderr.write(`(${Math.round((performance.now() - started) / 1000)} s)\n`);
+  return result;
 }

@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { totalmem, release, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { run } from '../src/lib/process.ts';
 import { chooseCgroup, scopeArgv, type CgroupInput, type CgroupPlan } from '../src/sandbox/cgroup-plan.ts';
 import { openCgroup, removeStale, staleCgroups, type Cgroup } from '../src/sandbox/cgroup.ts';
@@ -33,6 +33,9 @@ const v2: CgroupPlan = { kind: 'v2', parent: '/sys/fs/cgroup/a', holds: ['memory
 const scratch = mkdtempSync(join(tmpdir(), 'ags-limits-'));
 chmodSync(scratch, 0o755);
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+// Whatever a failed test has left running.
+const groups: Cgroup[] = [];
+afterEach(() => groups.splice(0).forEach((group) => group.kill()));
 
 const ENTER = 'set -e; while [ "$1" != -- ]; do echo 0 > "$1"; shift; done; shift; exec "$@"';
 const uid = process.getuid?.() ?? 0;
@@ -207,7 +210,7 @@ describe('the choice of a cgroup', () => {
 
 describe('a cgroup of this machine', () => {
   withCgroup('kills a process that takes too much memory, says so, and leaves nothing behind', async () => {
-    const group = openCgroup(plan, 'test', limits);
+    const group = opened('test', limits);
     const hog = started(group, ['perl', '-e', 'select undef, undef, undef, 0.3; $x = "a" x (200 * 1024 * 1024); print "got it"']);
     expect(await hog).toEqual({ stdout: '', signal: 'SIGKILL' });
     const { oomKills, peakBytes } = group.stats() ?? { oomKills: 0, peakBytes: 0 };
@@ -219,8 +222,9 @@ describe('a cgroup of this machine', () => {
   });
 
   withCgroup('holds a fork bomb, and ends all of it when it is closed', async () => {
-    const group = openCgroup(plan, 'test', { ...limits, memoryBytes: 256 * MiB });
-    const bomb = started(group, ['perl', '-e', 'while (1) { select undef, undef, undef, 0.01 unless defined fork }']);
+    const group = opened('test', { ...limits, memoryBytes: 256 * MiB });
+    // Doubles until it is refused, and then keeps trying; without any limit it would end at 256.
+    const bomb = started(group, ['perl', '-e', 'for (1 .. 8) { select undef, undef, undef, 0.01 until defined fork } sleep 30']);
     await until(() => (group.stats()?.forksRefused ?? 0) > 0);
     expect(group.stats()?.processes).toBe(limits.processes + 16);
     const pids = processesIn(group.name);
@@ -232,7 +236,7 @@ describe('a cgroup of this machine', () => {
   });
 
   withCgroup('that outlived its killed owner is found, emptied and removed, and one with a living owner is not', async () => {
-    await using mine = openCgroup(plan, 'mine', limits);
+    await using mine = opened('mine', limits);
     const living = started(mine, ['sleep', '60']);
     await until(() => processesIn(mine.name).length > 0);
     const owner = spawn(process.execPath, ['--input-type=module', '-e', orphanScript()], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -244,9 +248,9 @@ describe('a cgroup of this machine', () => {
     expect(stale()).toEqual([]);
     owner.kill('SIGKILL');
     await new Promise((resolve) => owner.once('close', resolve));
-    const groups = groupsNamed(name);
-    expect(stale()).toEqual(groups);
-    for (const directory of groups) expect(await removeStale(directory)).toEqual([directory]);
+    const orphaned = groupsNamed(name);
+    expect(stale()).toEqual(orphaned);
+    for (const directory of orphaned) expect(await removeStale(directory)).toEqual([directory]);
     expect(await removeStale(groupsNamed(mine.name)[0] ?? '')).toEqual([]);
     expect([groupsNamed(name), isAlive(orphan)]).toEqual([[], false]);
     expect(processesIn(mine.name).length).toBe(1);
@@ -296,6 +300,12 @@ function orphanScript(): string {
     spawn(file, args, { detached: true, stdio: 'ignore', env: { PATH: '/usr/bin:/bin', ...group.env } });
     console.log(group.name);
     setInterval(() => undefined, 1000);`;
+}
+
+function opened(id: string, within: Limits): Cgroup {
+  const group = openCgroup(plan, id, within);
+  groups.push(group);
+  return group;
 }
 
 function groupsNamed(name: string): string[] {

@@ -133,10 +133,15 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
       dropsPair('--remount-ro'),
       'it could write in /, /dev; it made files in /, /dev/',
     ],
+    [
+      'the copy in front of the original',
+      `/^--bind$/{N;s|/merged$|/${caller === 'root' ? 'stage/lower' : 'lower'}|}`,
+      "it changed the project's own files",
+    ],
     ['system directories that cannot be written', 's/^--ro-bind$/--bind/', 'it could write in /usr'],
     [
       'its blindness',
-      '/^--chdir$/{N;s|--chdir.\\(.*\\)/project$|--dir\\x00\\1/mark\\x00--chdir\\x00\\1/project|}',
+      '/^--chdir$/{N;s|--chdir.\\(.*\\)/project$|--dir\\x00\\1/outsider\\x00--chdir\\x00\\1/project|}',
       'it saw files that it must not see',
     ],
   ];

@@ -31,7 +31,10 @@ interface Schema {
   readonly needsTrust?: boolean | string;
 }
 
-/** For editors: without our own marks, and with the built-in values. */
+/**
+ * For editors: without our own marks, and with the built-in values.
+ * @public scripts/docs.mjs writes it to docs/.
+ */
 export function publicJsonSchema(): Record<string, unknown> {
   const plain = JSON.parse(
     JSON.stringify(readSchema(), (key, value: unknown) => (key === 'needsTrust' ? undefined : value)),

@@ -1,20 +1,6 @@
 // protocol/task.ts: the two files that say what is. `task.json` holds the goal, `run.json` one execution of it.
 import { z } from 'zod';
-
-export const RunState = z.enum(['preparing', 'running', 'ready', 'no-changes', 'failed', 'stopped', 'merged', 'discarded']);
-export type RunState = z.infer<typeof RunState>;
-
-/** The one transition table; a move that is not in it is a bug. */
-export const TRANSITIONS: Readonly<Record<RunState, readonly RunState[]>> = {
-  preparing: ['running', 'failed', 'stopped'],
-  running: ['ready', 'no-changes', 'failed', 'stopped'],
-  ready: ['ready', 'merged', 'discarded'],
-  'no-changes': ['discarded'],
-  failed: ['ready', 'discarded'],
-  stopped: ['ready', 'no-changes', 'discarded'],
-  merged: ['discarded'],
-  discarded: [],
-};
+import { RUN_STATES } from './run-state.ts';
 
 export const TaskFile = z.object({
   version: z.literal(1),
@@ -30,7 +16,7 @@ export type TaskFile = z.infer<typeof TaskFile>;
 
 export const RunFile = z.object({
   version: z.literal(1),
-  state: RunState,
+  state: z.enum(RUN_STATES),
   reason: z.string().optional(),
   startedAtMs: z.number(),
   endedAtMs: z.number().optional(),

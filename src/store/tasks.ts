@@ -1,7 +1,7 @@
 // store/tasks.ts: task and run files. `read…` validates what it finds (and so loads zod); writing does not.
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
-import type { RunFile, RunState, TaskFile } from '../protocol/task.ts';
+import type { RunFile, TaskFile } from '../protocol/task.ts';
 import { removeTree, replaceFile } from '../lib/files.ts';
 import { isAlive } from '../lib/liveness.ts';
 import { taskPaths, tasksDir, type TaskPaths } from './layout.ts';
@@ -56,12 +56,6 @@ export function taskIds(stateDir: string): string[] {
 
 export function removeTask(paths: TaskPaths): void {
   removeTree(paths.root);
-}
-
-export async function moveTo(current: RunState, next: RunState): Promise<RunState> {
-  const { TRANSITIONS } = await import('../protocol/task.ts');
-  if (!TRANSITIONS[current].includes(next)) throw new Error(`illegal move of a run: ${current} to ${next}`);
-  return next;
 }
 
 function slug(text: string): string {

@@ -9,7 +9,7 @@ import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { entryIds, readEntries, readEntry, readPartial, runnerLives, type TaskEntry } from './entries.ts';
 import { applyItems, leftoverItems, lockItems, type CleanupItem } from './leftovers.ts';
 import { describeTask, sizeOf, type TaskRow } from './list.ts';
-import { CGROUPS, isRunning, isYoung, removeEntry } from './remove.ts';
+import { CGROUPS, isRunning, isYoung, removeFiles } from './remove.ts';
 import { endStrays, findStrays, type Stray } from './strays.ts';
 import type { World } from './world.ts';
 
@@ -51,7 +51,7 @@ export async function sweep(world: World): Promise<void> {
   await endStrays(strays(world));
   for (const id of entryIds(world.stateDir)) {
     const entry = readPartial(world.stateDir, id);
-    if (entry !== null && !isYoung(world, entry.changedAtMs) && !holdsWork(entry.paths)) await removeUnlessBusy(world, entry);
+    if (entry !== null && !isYoung(world, entry.changedAtMs) && !holdsWork(entry.paths)) await removeUnlessBusy(entry);
   }
 }
 
@@ -94,14 +94,15 @@ async function taskItem(world: World, entry: TaskEntry, why: string, losesWork =
       // Somebody may have started to review it since it was looked at, or may have come back to it.
       const now = await readEntry(world.stateDir, entry.id);
       if (!losesWork && now.kind === 'whole' && (await describeTask(now)).changed) return false;
-      return removeUnlessBusy(world, now);
+      return removeUnlessBusy(now);
     },
   };
 }
 
-async function removeUnlessBusy(world: World, entry: TaskEntry): Promise<boolean> {
+// Their processes were ended before.
+async function removeUnlessBusy(entry: TaskEntry): Promise<boolean> {
   if (isRunning(entry) || lockHolder(entry.paths.lock) !== null) return false;
-  await removeEntry(world, entry, { force: false });
+  await removeFiles(entry);
   return true;
 }
 

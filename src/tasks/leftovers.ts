@@ -1,5 +1,5 @@
 // tasks/leftovers.ts: files that a process which was killed has left behind, beside whole tasks.
-import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeTree } from '../lib/files.ts';
 import { lockHolder } from '../lib/lock.ts';
@@ -68,15 +68,21 @@ interface Place {
 /** The next sandbox will use the copy that the memory names, and a running one keeps the one it was started with. */
 function inUse(memory: string): (name: string) => boolean {
   const kept = existsSync(memory) ? readFileSync(memory, 'utf8') : '';
-  const mounted = list('/proc').filter((name) => /^\d+$/.test(name)).map((pid) => readMounts(pid)).join('');
-  return (name) => kept.includes(`/${name}"`) || mounted.includes(`/${name} `);
+  return (name) => kept.includes(`/${name}"`) || mountTables().some((table) => table.includes(`/${name} `));
 }
 
-function readMounts(pid: string): string {
+/** One for each mount namespace; other users', who have caches of their own, cannot be seen. */
+function mountTables(): string[] {
+  const processes = new Map<string, string>();
+  for (const pid of list('/proc').filter((name) => /^\d+$/.test(name))) processes.set(look(() => readlinkSync(`/proc/${pid}/ns/mnt`)), pid);
+  return [...processes.values()].map((pid) => look(() => readFileSync(`/proc/${pid}/mountinfo`, 'utf8')));
+}
+
+/** '' when the process has ended, or is another user's. */
+function look(at: () => string): string {
   try {
-    return readFileSync(`/proc/${pid}/mountinfo`, 'utf8');
+    return at();
   } catch {
-    // It has ended, or is another user's, who has another cache.
     return '';
   }
 }

@@ -2,7 +2,7 @@
 // Invariant: what cannot be looked into counts as changed. Nobody's work is lost because it could not be read.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { ChangeSet } from '../protocol/changes.ts';
-import type { RunState } from '../protocol/task.ts';
+import type { RunState } from '../protocol/run-state.ts';
 import { measureDisk } from '../sandbox/disk-usage.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { currentProject, readEntries, type TaskEntry } from './entries.ts';

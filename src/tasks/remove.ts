@@ -29,6 +29,11 @@ export async function removeEntry(world: World, entry: TaskEntry, options: { for
   }
   await endStrays(findStrays((task) => task !== entry.id));
   if (options.force) await removeStale(CGROUPS);
+  return removeFiles(entry);
+}
+
+/** For a task that has no process any more. */
+export async function removeFiles(entry: TaskEntry): Promise<{ freedBytes: number }> {
   const lock = lockTask(entry.paths);
   if (lock === 'gone') return { freedBytes: 0 };
   if (lock === 'busy') throw new AgsError('task.busy', `Another ags command is working on ${entry.id}.`, { hint: 'Try again when it is done.' });

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
+import { advance } from '../protocol/run-state.ts';
 import { tryLock } from '../lib/lock.ts';
 import { readBlob } from '../git/staging.ts';
 import { applyAll, recover, type AppliedChange, type PlannedChange } from '../review/journal.ts';
@@ -44,7 +45,7 @@ export async function openReview(world: World, stored: StoredTask, options: { wi
 }
 
 function createReview(world: World, stored: StoredTask, compared: Compared, lock: Disposable): Review {
-  let run = { ...stored.run, state: 'ready' as const };
+  let run = { ...stored.run, state: advance(stored.run.state, 'ready') };
   const decided = new Set<string>();
   const note = (type: string, paths: readonly string[]): void => void appendEvent(stored.paths.events, { task: stored.task.id, at: world.now(), type, paths });
   return {

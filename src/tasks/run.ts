@@ -1,6 +1,7 @@
 // tasks/run.ts: the road. A command over a project, in a fresh sandbox, from start to what it changed.
 import { statSync } from 'node:fs';
 import type { RunFile } from '../protocol/task.ts';
+import { advance } from '../protocol/run-state.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { ownIdentity } from '../lib/liveness.ts';
 import { openCgroup } from '../sandbox/cgroup.ts';
@@ -8,7 +9,6 @@ import { chooseStage, ensureWhiteout } from '../sandbox/host.ts';
 import { createNative, type NativeOptions } from '../sandbox/native.ts';
 import type { Stdio } from '../sandbox/backend.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
-import type { TaskPaths } from '../store/layout.ts';
 import { createTask, removeTask, writeRun, writeTask } from '../store/tasks.ts';
 import { createRun, planRun, type RunPlan } from './prepare.ts';
 import { supervise } from './supervise.ts';
@@ -45,10 +45,10 @@ export async function runCommand(world: World, request: RunRequest): Promise<Run
     const spec = await createRun(world, plan, paths, id);
     await using cgroup = openCgroup(plan.host.cgroupPlan, id, spec.limits);
     const options = await nativeOptions(world, plan, spec, paths.runDir, id, { files: cgroup.enterFiles, prefix: cgroup.prefix, env: cgroup.env });
-    const outcome = await supervise({ world, request, spec, paths, cgroup, backend: createNative(options), holdsMemory: plan.host.cgroupPlan.kind !== 'none' && plan.host.cgroupPlan.holds.includes('memory'), onStart: () => writeRun(paths, { ...run, state: 'running' }) });
+    const outcome = await supervise({ world, request, spec, paths, cgroup, backend: createNative(options), holdsMemory: plan.host.cgroupPlan.kind !== 'none' && plan.host.cgroupPlan.holds.includes('memory'), onStart: () => writeRun(paths, { ...run, state: advance(run.state, 'running') }) });
     const changed = await import('./changed.ts').then(({ hasChanges }) => hasChanges(paths, plan));
     keep = changed;
-    if (changed) writeRun(paths, { ...run, state: 'stopped', exitCode: outcome.exitCode, endedAtMs: world.now().getTime(), ...(outcome.ended === null ? {} : { reason: outcome.ended }) }, { durable: true });
+    if (changed) writeRun(paths, { ...run, state: advance('running', outcome.ended === null ? 'ready' : 'stopped'), exitCode: outcome.exitCode, endedAtMs: world.now().getTime(), ...(outcome.ended === null ? {} : { reason: outcome.ended }) }, { durable: true });
     return { exitCode: outcome.exitCode, taskId: id, changed, ended: outcome.ended };
   } finally {
     if (!keep) removeTask(paths);
@@ -104,5 +104,3 @@ const LETTERS = 'bcdfghjkmnpqrstvwxz23456789';
 function randomWord(): string {
   return Array.from({ length: 4 }, () => LETTERS[Math.floor(Math.random() * LETTERS.length)]).join('');
 }
-
-export type { TaskPaths };

@@ -67,21 +67,26 @@ function markOf(pid: number): string | null {
   return /^AGS_RUN=([a-z0-9][a-z0-9-]{0,62})$/.exec(variables.find((one) => one.startsWith('AGS_RUN=')) ?? '')?.[1] ?? null;
 }
 
+// Orphans are handed to the machine's first process, or to the user's service manager.
+const SERVICE_MANAGERS = ['systemd', 'init'];
+
 function mayBeRunner(pid: number): boolean {
   // The first process of a PID namespace has no parent that could be seen: we are inside of that namespace.
   if (pid === 0) return true;
-  const program = basename(programOf(pid).replace(/ \(deleted\)$/, ''));
-  if (!['node', 'nodejs', 'ags', basename(process.execPath)].includes(program)) return false;
-  // Orphans are handed to the first process, which in a container may be some other Node program.
-  return pid !== 1 || (read('/proc/1/cmdline') ?? '').split('\0').some((word) => /^ags(\.js)?$/.test(basename(word)));
+  // In a container the first process may be ags, or some other Node program.
+  if (pid === 1) return (read('/proc/1/cmdline') ?? '').split('\0').some((word) => /^ags(\.js)?$/.test(basename(word)));
+  if (SERVICE_MANAGERS.includes((read(`/proc/${pid}/comm`) ?? '').trim())) return false;
+  const program = programOf(pid);
+  return program === null || ['node', 'nodejs', 'ags', basename(process.execPath)].includes(basename(program.replace(/ \(deleted\)$/, '')));
 }
 
-/** '' when it is another user's: then it cannot have started a process of ours. */
-function programOf(pid: number): string {
+/** Null when that is not for us to know: it is another user's, who may well have started a process as us. */
+function programOf(pid: number): string | null {
   try {
     return readlinkSync(`/proc/${pid}/exe`);
-  } catch {
-    return '';
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    return null;
   }
 }
 

@@ -1,20 +1,17 @@
 // test/attacks/mutant.ts: the sandbox that `ags exec` would start, made by the same functions, with one protection taken out
 // before it is started.
 import { spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import type { SandboxSpec } from '../../src/protocol/spec.ts';
-import { loadConfig } from '../../src/config/load.ts';
-import { inspectHost } from '../../src/sandbox/host.ts';
 import { planNative } from '../../src/sandbox/native.ts';
 import type { Launch } from '../../src/sandbox/native-launch.ts';
 import { prepareRunDir } from '../../src/sandbox/native-prepare.ts';
 import { seccompFilter } from '../../src/sandbox/seccomp.ts';
 import { taskPaths } from '../../src/store/layout.ts';
-import { findHidden } from '../../src/tasks/hidden.ts';
-import { createRun, type RunPlan } from '../../src/tasks/prepare.ts';
-import { findProject } from '../../src/tasks/project.ts';
+import { createRun, planRun, type RunPlan } from '../../src/tasks/prepare.ts';
 import { nativeOptions } from '../../src/tasks/run.ts';
 import type { World } from '../../src/tasks/world.ts';
 import { giveTo, type Machine, type Result } from '../harness.ts';
@@ -65,7 +62,7 @@ export async function runMutant(machine: Machine, victims: Victims, mutation: Mu
 /** Everything but the start: what is left to do is to run `argv`. */
 export async function prepareMutant(machine: Machine, mutation: Mutation, command: readonly string[]): Promise<Prepared> {
   const world = worldOf(machine);
-  const plan = (mutation.plan ?? same)(await planFor(world));
+  const plan = (mutation.plan ?? same)(await planFor(machine, world));
   mkdirSync(join(machine.stateDir, 'tasks'), { recursive: true, mode: 0o700 });
   const paths = taskPaths(machine.stateDir, `mutant-${process.hrtime.bigint()}`);
   mkdirSync(paths.root);
@@ -84,23 +81,13 @@ export async function prepareMutant(machine: Machine, mutation: Mutation, comman
 
 const same = <T>(value: T): T => value;
 
-async function planFor(world: World): Promise<RunPlan> {
-  const project = await findProject({ cwd: world.cwd, home: world.home, stateDir: world.stateDir });
-  const config = await loadConfig({ home: world.home, userConfigFile: world.configFile, projectDir: project.root, stateDir: world.stateDir, cacheDir: world.cacheDir, flags: {}, memoryTotalBytes: world.memoryBytes });
-  const host = await inspectHost({ platform: world.platform, nodeArch: world.nodeArch, uid: world.uid, cacheDir: world.cacheDir, runtimeDir: '/nonexistent', memoryBytes: world.memoryBytes, kernel: world.kernel });
-  const uid = world.uid === 0 ? config.user : world.uid;
+/** As `ags exec` plans it, after one real run has found out whether a sandbox can be had here. */
+async function planFor(machine: Machine, world: World): Promise<RunPlan> {
+  if (!existsSync(world.cacheDir)) expect(await machine.ags(['exec', '--', 'true'])).toMatchObject({ code: 0 });
+  const plan = await planRun(world, { workspace: 'overlay' });
   // No attempt of the tables depends on a control group; those that do have tests of their own.
   const cgroup = { kind: 'none', why: 'a mutant has none' } as const;
-  return {
-    project,
-    config,
-    host: { ...host, cgroupPlan: cgroup, limitHost: { ...host.limitHost, cgroup } },
-    hidden: await findHidden(world, project, config),
-    user: { uid, gid: uid, name: world.uid === 0 ? 'agent' : world.userName, shell: '/bin/sh' },
-    cwd: project.root,
-    workspace: 'overlay',
-    notices: [],
-  };
+  return { ...plan, host: { ...plan.host, cgroupPlan: cgroup, limitHost: { ...plan.host.limitHost, cgroup } } };
 }
 
 function worldOf(machine: Machine): World {

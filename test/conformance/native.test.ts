@@ -3,10 +3,8 @@ import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Backend } from '../../src/sandbox/backend.ts';
-import { inspectHost } from '../../src/sandbox/host.ts';
+import { chooseStage, ensureWhiteout, inspectHost } from '../../src/sandbox/host.ts';
 import { createNative } from '../../src/sandbox/native.ts';
-import { nativeOptions } from '../../src/tasks/run.ts';
-import type { World } from '../../src/tasks/world.ts';
 import { CALLERS } from '../harness.ts';
 import { runAgain } from './again.ts';
 import { CALLER } from './place.ts';
@@ -16,10 +14,21 @@ backendConformance(`native, as ${CALLER}`, async (directory): Promise<Backend> =
   const uid = process.getuid?.() ?? 0;
   const stateDir = join(directory, '..', 'state');
   const host = await inspectHost({ platform: process.platform, nodeArch: process.arch, uid, cacheDir: stateDir, runtimeDir: '', memoryBytes: totalmem(), kernel: release() });
-  const world = { uid, stateDir } as World;
+  const whiteout = await ensureWhiteout(stateDir);
   return {
     name: 'native',
-    start: async (spec, command, stdio) => createNative(await nativeOptions(world, { host }, spec, directory, 'conformance', { files: [], prefix: [], env: {} })).start(spec, command, stdio),
+    start: (spec, command, stdio) => createNative({
+      runDir: directory,
+      whiteout,
+      callerIsRoot: uid === 0,
+      owner: { uid, gid: process.getgid?.() ?? 0 },
+      arch: host.arch,
+      programs: host.programs,
+      stage: uid === 0 ? chooseStage(spec.mounts.flatMap((mount) => (mount.kind === 'bind' ? [mount.from] : []))) : '',
+      limitHost: host.limitHost,
+      cgroup: { files: [], prefix: [], env: {} },
+      runMark: 'conformance',
+    }).start(spec, command, stdio),
   };
 });
 

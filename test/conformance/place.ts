@@ -88,7 +88,7 @@ export async function createPlace(open: Open): Promise<Place> {
       const sandbox = await place.start(command, options);
       sandbox.stdin?.on('error', () => undefined);
       sandbox.stdin?.end(options.input ?? '');
-      const [stdout, stderr, code] = await Promise.all([collect(sandbox.stdout), collect(sandbox.stderr), sandbox.done]);
+      const [stdout, stderr, code] = await Promise.all([collect(sandbox.stdout), collect(sandbox.stderr), ended(sandbox, 30_000)]);
       return { code, stdout, stderr };
     },
     async run(command, options = {}) {
@@ -139,6 +139,17 @@ export async function collect(stream: NodeJS.ReadableStream | null): Promise<Buf
   const chunks: Buffer[] = [];
   for await (const chunk of (stream ?? []) as AsyncIterable<Buffer>) chunks.push(chunk);
   return Buffer.concat(chunks);
+}
+
+/** The exit code. A sandbox that does not end is ended, and the test fails at once. */
+export async function ended(sandbox: Sandbox, withinMs = 8000): Promise<number> {
+  const late = Symbol('late');
+  const timer = new AbortController();
+  const first = await Promise.race([sandbox.done, sleep(withinMs, late, { signal: timer.signal })]);
+  timer.abort();
+  if (typeof first === 'number') return first;
+  sandbox.kill();
+  throw new Error(`the sandbox has not ended within ${withinMs} ms`);
 }
 
 /** Resolves when the sandbox has said this. What it says later is read and dropped, so that it never has to wait for us. */

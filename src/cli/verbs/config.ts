@@ -45,6 +45,7 @@ export async function configInput(ctx: Context): Promise<ConfigInput> {
     cwd: ctx.cwd,
     home: ctx.home,
     stateDir: ctx.stateDir,
+    cacheDir: ctx.cacheDir,
     configHome: ctx.env['XDG_CONFIG_HOME'],
   });
   return {

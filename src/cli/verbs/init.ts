@@ -28,6 +28,7 @@ const verb: Verb = {
       cwd: ctx.cwd,
       home: ctx.home,
       stateDir: ctx.stateDir,
+      cacheDir: ctx.cacheDir,
       configHome: ctx.env['XDG_CONFIG_HOME'],
     });
     writeWhole(join(root, 'ags.yaml'), configTemplate(), values['force'] === true);

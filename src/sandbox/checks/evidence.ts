@@ -6,14 +6,6 @@ import { readlinkSync } from 'node:fs';
 const NAMESPACES = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'] as const;
 type NamespaceName = (typeof NAMESPACES)[number];
 
-/** What stands in the project before the test, and what the test does to it. */
-export const LOWER: Readonly<Record<string, string>> = {
-  kept: 'as it was\n',
-  gone: 'to be deleted\n',
-  'dir/inner': 'to be deleted with its directory\n',
-  secret: 'never to be seen\n',
-};
-
 /**
  * For sh, with the project as its directory; the arguments are paths that must not exist. It only ever tries to write in what
  * belongs to the sandbox alone: were a protection missing, the test must not be what does the damage.

@@ -48,6 +48,15 @@ export function explainFailure(stderr: string, context: FailureContext): Problem
   };
 }
 
+/** `lacking`: parts of a sentence about the sandbox, "it ...". */
+export function unprotected(lacking: readonly string[], bwrap: string): Problem {
+  return {
+    cause: 'unprotected',
+    message: `A test sandbox started, but not with every protection in force: ${lacking.join('; ')}.`,
+    hint: `Is ${bwrap} the one of your system? Remove it and install it again: ${installCommand(['bubblewrap'])}`,
+  };
+}
+
 /** The last thing a failed program said, fit to be shown. */
 export function lastLine(stderr: string): string {
   return visible(

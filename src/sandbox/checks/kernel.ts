@@ -82,12 +82,15 @@ export const KERNEL_CHECKS: readonly Check<MachineFacts>[] = [
   {
     id: 'overlay',
     group: SANDBOX,
-    async run({ trial }) {
-      const tried = await trial;
+    async run(facts) {
+      const tried = await facts.trial;
       if (tried === null || tried.problem !== null) return null;
       if (tried.overlay.works)
         return ok('Workspaces are copy-on-write (overlay): ready at once, whatever the size of the project');
-      return note(`Workspaces are full copies, because ${tried.overlay.why}.`, overlayFix({ said: tried.overlay.why }));
+      const { why } = tried.overlay;
+      const profile = facts.kernelFacts.apparmorRestricts && why.includes('unshare');
+      const fix = profile ? apparmor(contextOf(facts)).hint : overlayFix({ said: why });
+      return note(`Workspaces are full copies, because ${why}.`, fix);
     },
   },
   {

@@ -12,6 +12,8 @@ export interface OverlayFailure {
 
 export function explainOverlay({ said, kernel, stateDir, fileSystem }: OverlayFailure): string {
   const place = `the state directory ${visible(stateDir)} is on ${fileSystem}`;
+  if (/unshare failed|[ug]id_map/.test(said))
+    return 'this machine gives unshare, which has to mount the overlay, no rights in a user namespace';
   if (/unknown filesystem type|No such device/.test(said)) return 'this kernel has no overlayfs loaded';
   if (/permission denied|Operation not permitted/i.test(said) && isBefore(kernel, 5, 11))
     return `Linux ${kernel} lets only root mount an overlay (5.11 and newer let everybody)`;

@@ -1,0 +1,174 @@
+// tasks/trial.ts: two test sandboxes over one kind of workspace, by the same road as `ags exec`: a complete one that is asked
+// from inside what is in force, and one with a filter that lets everything pass, which shows what is refused without it.
+// Invariant: it ends only when both have ended, whatever happens to one of them.
+import { chmodSync, closeSync, existsSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
+import type { SandboxSpec } from '../protocol/spec.ts';
+import { run } from '../lib/process.ts';
+import type { Backend } from '../sandbox/backend.ts';
+import { openCgroup } from '../sandbox/cgroup.ts';
+import { INSIDE, judge, ownNamespaces, REFUSED_BY_LIMIT, WITHOUT_FILTER } from '../sandbox/checks/evidence.ts';
+import { HIDDEN, isUntouched } from '../sandbox/checks/test-project.ts';
+import { prlimitArgv } from '../sandbox/limits.ts';
+import { createNative, planNative } from '../sandbox/native.ts';
+import { prepareRunDir } from '../sandbox/native-prepare.ts';
+import { assemble } from '../sandbox/seccomp.ts';
+import { taskPaths, type TaskPaths } from '../store/layout.ts';
+import { createRun, type RunPlan } from './prepare.ts';
+import { nativeOptions } from './run.ts';
+import type { World } from './world.ts';
+
+/** Where a trial takes place. */
+export interface Stage {
+  readonly world: World;
+  /** Ours alone; holds the project, and a file outside of it that must not be seen. */
+  readonly dir: string;
+  readonly outsider: string;
+  readonly plan: RunPlan;
+}
+
+export interface Outcome {
+  /** Protections that were not in force, each as a part of a sentence about the sandbox ("it ..."). */
+  readonly lacking: readonly string[];
+  /** null: it started and its workspace works. Otherwise what the programs said when it did not. */
+  readonly said: string | null;
+  /** From the decision to start until the command inside spoke. */
+  readonly startMs: number;
+}
+
+type Workspace = RunPlan['workspace'];
+
+export async function tryWorkspace(stage: Stage, workspace: Workspace): Promise<Outcome> {
+  const running = [tryComplete(stage, workspace), tryUnfiltered(stage, workspace)] as const;
+  // Nobody may remove the directory while one of them still works in it.
+  await Promise.allSettled(running);
+  for (const name of [workspace, `${workspace}-unfiltered`]) easeRemoval(taskPaths(stage.dir, name));
+  const complete = await running[0];
+  // What kept this one from starting kept the other as well.
+  if (complete.said !== null) return complete;
+  const unfiltered = await running[1];
+  return { ...complete, lacking: [...complete.lacking, ...unfiltered.lacking], said: unfiltered.said };
+}
+
+// Generous: many may be started at once on a small machine.
+const GIVE_UP_MS = 60_000;
+
+async function tryComplete(stage: Stage, workspace: Workspace): Promise<Outcome> {
+  const { host } = stage.plan;
+  const { spec, paths } = await create(stage, workspace, workspace);
+  await using cgroup = openCgroup(host.cgroupPlan, 'probe', spec.limits);
+  const options = await nativeOptions(stage.world, { host }, spec, paths.runDir, 'probe', {
+    files: cgroup.enterFiles,
+    prefix: cgroup.prefix,
+    env: cgroup.env,
+  });
+  const command = ['/bin/sh', '-c', INSIDE, 'sh', stage.outsider, ...HIDDEN];
+  const { report, said, startMs } = await question(createNative(options), spec, command, join(paths.root, 'errors'));
+  if (said !== null) return { lacking: [], said, startMs };
+  const { lacking, workspace: fault } = judge(report, {
+    uid: spec.user.uid,
+    limits: prlimitArgv(spec.limits, host.limitHost).filter((arg) => arg.includes('=')),
+    readOnly: readOnlyPlaces(spec),
+    outside: ownNamespaces(),
+  });
+  const changed = isUntouched(stage.plan.project.root) ? [] : ["it changed the project's own files"];
+  const unmarked = workspace === 'overlay' && !isWhiteout(join(paths.upper, 'gone'));
+  return {
+    lacking: [...lacking, ...changed],
+    said: fault ?? (unmarked ? 'a deletion left no mark in the upper layer' : null),
+    startMs,
+  };
+}
+
+async function question(
+  backend: Backend,
+  spec: SandboxSpec,
+  command: readonly string[],
+  errors: string,
+): Promise<{ report: string; said: string | null; startMs: number }> {
+  const stderr = openSync(errors, 'w');
+  const began = performance.now();
+  let report = '';
+  let startMs = 0;
+  try {
+    const sandbox = await backend.start(spec, command, { stdin: 'ignore', stdout: 'pipe', stderr, terminal: null });
+    sandbox.stdout?.on('data', (chunk: Buffer) => {
+      startMs ||= performance.now() - began;
+      report += chunk.toString('utf8');
+    });
+    const timer = setTimeout(() => sandbox.kill(), GIVE_UP_MS);
+    await sandbox.done.finally(() => clearTimeout(timer));
+    return { report, said: null, startMs };
+  } catch (error) {
+    if (error instanceof AgsError) return { report, said: readFileSync(errors, 'utf8'), startMs };
+    // The layers could not even be prepared: that may be the fault of an overlay alone.
+    if (isSystemError(error)) return { report, said: error.message, startMs };
+    throw error;
+  } finally {
+    closeSync(stderr);
+  }
+}
+
+/**
+ * User namespaces are refused twice, by the filter and by a limit of the kernel; while the filter is there, nobody can tell
+ * whether the limit is.
+ */
+async function tryUnfiltered(stage: Stage, workspace: Workspace): Promise<Outcome> {
+  const { host } = stage.plan;
+  const { spec, paths } = await create(stage, workspace, `${workspace}-unfiltered`);
+  const options = await nativeOptions(stage.world, { host }, spec, paths.runDir, 'probe', {
+    files: [],
+    prefix: [],
+    env: {},
+  });
+  const launch = planNative(options, spec, ['/bin/sh', '-c', WITHOUT_FILTER], { terminal: null, stdin: 'ignore' });
+  prepareRunDir(options, spec, launch);
+  const [args, filter] = [join(paths.root, 'args'), join(paths.root, 'filter')];
+  writeFileSync(args, launch.bwrapArgs.map((arg) => `${arg}\0`).join(''));
+  writeFileSync(filter, assemble(host.arch, {}));
+  const open = 'exec 3< "$1" 4< "$2" 5> /dev/null; shift 2; exec "$@"';
+  const { stdout, stderr } = await run(['/bin/sh', '-c', open, 'sh', args, filter, ...launch.argv], {
+    cwd: '/',
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin:/run/current-system/sw/bin', AGS_RUN: 'probe' },
+    timeoutMs: GIVE_UP_MS,
+  });
+  const answer = stdout.toString('utf8');
+  // Before the command was reached, it is the launcher that speaks.
+  if (!answer.startsWith('inside\n')) return { lacking: [], said: stderr, startMs: 0 };
+  const refused = REFUSED_BY_LIMIT.test(answer);
+  return {
+    lacking: refused ? [] : ['user namespaces were forbidden by its system call filter alone'],
+    said: null,
+    startMs: 0,
+  };
+}
+
+async function create(
+  stage: Stage,
+  workspace: Workspace,
+  name: string,
+): Promise<{ spec: SandboxSpec; paths: TaskPaths }> {
+  const paths = taskPaths(stage.dir, name);
+  mkdirSync(paths.root, { recursive: true });
+  return { paths, spec: await createRun(stage.world, { ...stage.plan, workspace }, paths, 'probe') };
+}
+
+function readOnlyPlaces({ mounts }: SandboxSpec): string[] {
+  const bound = mounts.filter((mount) => mount.kind === 'file' || (mount.kind === 'bind' && !mount.writable));
+  return ['/', '/dev', ...bound.map(({ to }) => to)];
+}
+
+function isWhiteout(path: string): boolean {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  return stat?.isCharacterDevice() === true && stat.rdev === 0;
+}
+
+/** The kernel makes this directory without any right; removing the tree is much slower if it has to find out. */
+function easeRemoval({ work }: TaskPaths): void {
+  if (existsSync(join(work, 'work'))) chmodSync(join(work, 'work'), 0o700);
+}
+
+export function isSystemError(error: unknown): error is Error & { code: string; syscall: string } {
+  return error instanceof Error && 'code' in error && 'syscall' in error;
+}

@@ -37,7 +37,7 @@ export async function inspectRepository(cwd: string, user: { home: string; confi
   }
   const [where, refs, config] = await Promise.all([
     locate(at),
-    userGit(['for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags', 'refs/remotes'], at),
+    userGit(['for-each-ref', '--format=%(objectname) %(refname) %(symref)', 'refs/heads', 'refs/tags', 'refs/remotes'], at),
     userGit(['config', '--list', '-z', '--includes'], at),
   ]);
   const [bare, inside, format, gitDir, common, cdup, head] = where.answers;
@@ -51,7 +51,7 @@ export async function inspectRepository(cwd: string, user: { home: string; confi
     });
   }
   if (format !== 'sha1' && format !== 'sha256') throw unusable(cwd, `unknown object format ${format}`);
-  const all = refs.stdout.toString('utf8').split('\n').filter((line) => line !== '').map((line) => ({ oid: line.slice(0, line.indexOf(' ')), name: line.slice(line.indexOf(' ') + 1) }));
+  const all = parseRefs(refs.stdout);
   const headName = head === undefined || head === '' ? null : head;
   const symbolic = headName?.startsWith('refs/') === true ? headName : await unbornOrDetached(at);
   return {
@@ -60,10 +60,15 @@ export async function inspectRepository(cwd: string, user: { home: string; confi
     commonDir: resolve(cwd, common ?? gitDir),
     objectFormat: format,
     headRef: symbolic.startsWith('refs/') ? symbolic : null,
-    headCommit: symbolic.startsWith('refs/') ? (all.find((ref) => ref.name === symbolic)?.oid ?? null) : symbolic,
+    headCommit: symbolic.startsWith('refs/') ? (all.find((ref) => ref.name === symbolic)?.oid ?? (await commitOf(symbolic, at))) : symbolic,
     refs: all,
     settings: parseConfig(config.stdout),
   };
+}
+
+/** A repository that git refuses to read (as another user's) leaves no format version among the settings, and no error either. */
+function isOrdinary(settings: ReadonlyMap<string, string>): boolean {
+  return settings.get('core.repositoryformatversion') === '0' && (settings.get('core.bare') ?? 'false') === 'false' && ![...settings.keys()].some((key) => UNUSUAL.test(key));
 }
 
 const UNUSUAL = /^(extensions\..*|core\.worktree)$/;
@@ -83,6 +88,20 @@ async function unbornOrDetached(at: At): Promise<string> {
   const [symbolic, commit] = await Promise.all([userGit(['symbolic-ref', '-q', 'HEAD'], at), userGit(['rev-parse', '-q', '--verify', 'HEAD^{commit}'], at)]);
   const name = symbolic.stdout.toString('utf8').trim();
   return name !== '' ? name : commit.stdout.toString('utf8').trim();
+}
+
+/** Of a HEAD that names a ref outside of the usual places. */
+async function commitOf(ref: string, at: At): Promise<string | null> {
+  const { stdout, exitCode } = await userGit(['rev-parse', '-q', '--verify', '--end-of-options', `${ref}^{commit}`], at);
+  return exitCode === 0 ? stdout.toString('utf8').trim() : null;
+}
+
+function parseRefs(listing: Buffer): { oid: string; name: string }[] {
+  return listing.toString('utf8').split('\n').filter((line) => line !== '').flatMap((line) => {
+    const [oid = '', name = '', target = ''] = line.split(' ');
+    // refs/remotes/origin/HEAD points at another ref; inside it is of no use.
+    return target !== '' && name.startsWith('refs/remotes/') ? [] : [{ oid, name }];
+  });
 }
 
 function parseConfig(listing: Buffer): Map<string, string> {

@@ -45,18 +45,20 @@ function skeleton(directory: string, alternates: readonly string[]): void {
 }
 
 // What an operation in progress has left behind, so that "git status" inside tells the same story as outside.
-const STATE_FILES = ['index', 'MERGE_HEAD', 'MERGE_MODE', 'MERGE_MSG', 'CHERRY_PICK_HEAD', 'REVERT_HEAD', 'REBASE_HEAD', 'ORIG_HEAD', 'AUTO_MERGE', 'BISECT_LOG', 'BISECT_START', 'BISECT_NAMES', 'SQUASH_MSG'];
-const STATE_DIRS = ['rebase-merge', 'rebase-apply', 'sequencer'];
+const STATE_FILES = new Set(['index', 'MERGE_HEAD', 'MERGE_MODE', 'MERGE_MSG', 'CHERRY_PICK_HEAD', 'REVERT_HEAD', 'REBASE_HEAD', 'ORIG_HEAD', 'AUTO_MERGE', 'BISECT_LOG', 'BISECT_START', 'BISECT_NAMES', 'SQUASH_MSG']);
+const STATE_DIRS = new Set(['rebase-merge', 'rebase-apply', 'sequencer']);
 const SHARED_FILES = ['info/exclude', 'info/sparse-checkout', 'shallow'];
 
 function copyState(gitDir: string, commonDir: string, directory: string): void {
-  for (const name of STATE_FILES) copyIfThere(join(gitDir, name), join(directory, name));
-  // A split index keeps most of itself in a second file.
-  for (const name of readdirSync(gitDir).filter((entry) => entry.startsWith('sharedindex.'))) copyIfThere(join(gitDir, name), join(directory, name));
-  for (const name of STATE_DIRS) if (existsSync(join(gitDir, name))) cpSync(join(gitDir, name), join(directory, name), { recursive: true });
+  const there = readdirSync(gitDir);
+  for (const name of there) {
+    // A split index keeps most of itself in a second file.
+    if (STATE_FILES.has(name) || name.startsWith('sharedindex.')) copyIfThere(join(gitDir, name), join(directory, name));
+    else if (STATE_DIRS.has(name)) cpSync(join(gitDir, name), join(directory, name), { recursive: true });
+  }
   for (const name of SHARED_FILES) {
-    copyIfThere(join(gitDir, name), join(directory, name));
-    if (gitDir !== commonDir && !existsSync(join(directory, name))) copyIfThere(join(commonDir, name), join(directory, name));
+    copyIfThere(join(commonDir, name), join(directory, name));
+    if (gitDir !== commonDir) copyIfThere(join(gitDir, name), join(directory, name));
   }
 }
 

@@ -1,5 +1,5 @@
 // sandbox/machine.ts: facts about this machine that the plan is made from. Only looks; changes nothing.
-import { existsSync, lstatSync, readlinkSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface Machine {
@@ -21,6 +21,15 @@ export function readMachine(input: { home: string; etc: readonly string[]; toolD
       return [{ path, link: stat.isSymbolicLink() ? readlinkSync(path) : null }];
     }),
     etc: input.etc,
-    toolDirs: input.toolDirs.map((dir) => (dir.startsWith('/') ? dir : join(input.home, dir))).filter((dir) => existsSync(dir)),
+    toolDirs: existing(input.home, input.toolDirs),
   };
+}
+
+/** Most of the many directories that tools may live in are not there: one look at the home rules them out. */
+function existing(home: string, dirs: readonly string[]): string[] {
+  const there = new Set(existsSync(home) ? readdirSync(home) : []);
+  return dirs
+    .filter((dir) => dir.startsWith('/') || there.has(dir.split('/')[0] ?? ''))
+    .map((dir) => (dir.startsWith('/') ? dir : join(home, dir)))
+    .filter((dir) => existsSync(dir));
 }

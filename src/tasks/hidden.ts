@@ -7,7 +7,7 @@ import { replaceFile } from '../lib/files.ts';
 import { shortHash } from '../lib/short-hash.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { HIDE } from '../config/defaults.ts';
-import { compileHidden, compilePatterns } from '../config/patterns.ts';
+import { compileHidden, compilePatterns, type Matcher } from '../config/patterns.ts';
 import { userGit } from '../git/host-git.ts';
 import { readScanMemory, scanHidden } from '../sandbox/hidden-scan.ts';
 import type { Project } from './project.ts';
@@ -23,7 +23,7 @@ export interface HiddenFiles {
 export async function findHidden(world: World, project: Project, config: EffectiveConfig): Promise<HiddenFiles> {
   const key = JSON.stringify([project.root, config.hide, config.reveal]);
   const memoryFile = join(world.cacheDir, `scan-${shortHash(project.root)}.json`);
-  const scan = scanHidden({ project: project.root, matches: compileHidden(config.hide, config.reveal), key, memory: readScanMemory(memoryFile), nowMs: world.now().getTime() });
+  const scan = scanHidden({ project: project.root, matches: lazily(() => compileHidden(config.hide, config.reveal)), key, memory: readScanMemory(memoryFile), nowMs: world.now().getTime() });
   if (scan.changed) {
     mkdirSync(world.cacheDir, { recursive: true, mode: 0o700 });
     replaceFile(memoryFile, JSON.stringify(scan.memory));
@@ -43,4 +43,10 @@ async function trackedAmong(world: World, project: Project, paths: readonly stri
   if (project.repository === null || paths.length === 0) return [];
   const listing = await userGit(['--literal-pathspecs', 'ls-files', '-z', '--', ...paths], { cwd: project.root, home: world.home });
   return listing.stdout.toString('utf8').split('\0').filter((path) => path !== '');
+}
+
+/** The patterns are compiled when the first name has to be looked at, which on most days is never. */
+function lazily(make: () => Matcher): Matcher {
+  let made: Matcher | null = null;
+  return (path, isDirectory) => (made ??= make())(path, isDirectory);
 }

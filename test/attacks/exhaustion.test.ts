@@ -1,0 +1,111 @@
+// test/attacks/exhaustion.test.ts: a sandbox that takes all it can get. Each has small limits, so that a missing one shows
+// without hurting the machine.
+import { execFileSync } from 'node:child_process';
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { CALLERS, createMachine, type Machine } from '../harness.ts';
+import { processesWith } from './host-view.ts';
+import { identity } from './run-inside.ts';
+
+const SMALL = ['--review', 'later', '--limit', 'time=20s', '--limit', 'processes=100', '--limit', 'memory=256m', '--limit', 'disk=50m'];
+const MiB = 1024 * 1024;
+
+describe.each(CALLERS)('as %s', (caller) => {
+  test('A145: a fork bomb stops at the limit of processes', async () => {
+    using machine = createMachine(caller);
+    const count = 'my $n = 0; while (defined(my $pid = fork)) { if (!$pid) { sleep 60; exit } last if ++$n > 500 } print "$n\\n"; kill 9, -1';
+    const run = await machine.ags(['exec', ...SMALL, '--', 'perl', '-e', count]);
+    expect(Number(run.stdout)).toBeGreaterThan(20);
+    expect(Number(run.stdout)).toBeLessThan(100);
+  });
+
+  test('A145: a fork bomb that never ends is ended, with all it made', async () => {
+    using machine = createMachine(caller);
+    const word = `bomb${Date.now()}${caller}`;
+    const run = await machine.ags(['exec', ...SMALL, '--limit', 'time=3s', '--', 'perl', '-e', `fork while 1; # ${word}`]);
+    expect(run.stderr).toContain('limits.time');
+    expect(processesWith(word)).toEqual([]);
+  });
+
+  test.for([
+    ['one process', 'my $x = "a" x (600 << 20); sleep 5; print "got it\\n"'],
+    ['many processes', 'for (1 .. 12) { if (!fork) { my $x = "a" x (60 << 20); sleep 8; exit } } sleep 6; print "got it\\n"'],
+    ['a file in memory', 'my $n = `uname -m` =~ /aarch64/ ? 279 : 319; my $fd = syscall($n, my $name = "x", 0); open my $f, ">&=", $fd; syswrite $f, "a" x (10 << 20) for 1 .. 60; sleep 5; print "got it\\n"'],
+    ['shared memory that no process has mapped', 'for (1 .. 12) { my $id = shmget(0, 50 << 20, 01600) // die "shmget: $!"; shmwrite($id, "a" x (50 << 20), 0, 50 << 20) or die "shmwrite: $!" } sleep 5; print "got it\\n"'],
+  ] as const)('A146: memory beyond the limit is not to be had by %s', async ([, program]) => {
+    using machine = createMachine(caller);
+    const run = await machine.ags(['exec', ...SMALL, '--', 'perl', '-e', program]);
+    expect(run.stdout).not.toContain('got it');
+    expect(run.code).not.toBe(0);
+  });
+
+  test.for([
+    ['the home', 'chdir $ENV{HOME}'],
+    ['the workspace', '1'],
+    ['the git directory', 'chdir ".git"'],
+    ['a directory that nobody may read', 'mkdir "closed"; chdir "closed"; chmod 0, "../closed"'],
+  ] as const)('A147: the disk cannot be filled through %s', async ([, where]) => {
+    using machine = createMachine(caller);
+    const fill = `${where}; for my $i (1 .. 60) { open my $f, '>', "fill$i" or last; syswrite $f, 'a' x (5 << 20); close $f; select undef, undef, undef, 0.1 } sleep 4; print "got it\\n"`;
+    const run = await machine.ags(['exec', ...SMALL, '--', 'perl', '-e', fill]);
+    expect(run.stdout).not.toContain('got it');
+    expect(run.stderr).toContain('limits.disk');
+    expect(stateBytes(machine)).toBeLessThan(160 * MiB);
+  });
+
+  test('A147: the disk cannot be filled with a file that was deleted but is open', async () => {
+    using machine = createMachine(caller);
+    const fill = `open my $f, '>', 'fill'; unlink 'fill'; for (1 .. 60) { syswrite $f, 'a' x (5 << 20); select undef, undef, undef, 0.1 } sleep 4; print "got it\\n"`;
+    const run = await machine.ags(['exec', ...SMALL, '--', 'perl', '-e', fill]);
+    expect(run.stdout).not.toContain('got it');
+    expect(run.stderr).toContain('limits.disk');
+  });
+
+  test('A147: one file, and temporary files, end at their limits', async () => {
+    using machine = createMachine(caller);
+    const program = `$SIG{XFSZ} = 'IGNORE'; sub fill { my ($path) = @_; open my $f, '>', $path; my $n = 0; while (my $w = syswrite $f, 'a' x (1 << 20)) { $n += $w } printf "%s %d %s\\n", $path, $n >> 20, $!{EFBIG} ? 'EFBIG' : $!{ENOSPC} ? 'ENOSPC' : $!; unlink $path } fill('one'); fill('/tmp/two')`;
+    const run = await machine.ags(['exec', '--limit', 'fileSize=8m', '--limit', 'tmp=4m', '--limit', 'time=20s', '--', 'perl', '-e', program]);
+    expect(run.stdout).toBe('one 8 EFBIG\n/tmp/two 4 ENOSPC\n');
+  });
+
+  test('A149: a command that ignores every signal is ended at its deadline', async () => {
+    using machine = createMachine(caller);
+    const word = `stubborn${Date.now()}${caller}`;
+    const program = `$SIG{$_} = 'IGNORE' for qw(TERM INT HUP QUIT USR1 USR2); if (!fork) { require POSIX; POSIX::setsid(); } sleep 1 while 1; # ${word}`;
+    const begun = Date.now();
+    const run = await machine.ags(['exec', '--limit', 'time=2s', '--', 'perl', '-e', program]);
+    expect({ code: run.code, said: run.stderr.includes('limits.time') }).toEqual({ code: 137, said: true });
+    expect(Date.now() - begun).toBeLessThan(20_000);
+    expect(processesWith(word)).toEqual([]);
+  });
+
+  test('A151: the watches that a user may have on files are not used up for the host', async () => {
+    using machine = createMachine(caller);
+    const take = `my $n = \`uname -m\` =~ /aarch64/ ? 26 : 294; my $held = 0; $held++ while syscall($n, 0) >= 0; print "$held\\n"; close STDOUT; sleep 30`;
+    const child = machine.start(['exec', '--limit', 'openFiles=4096', '--', 'perl', '-e', take]);
+    await new Promise((resolve) => child.stdout?.once('data', resolve));
+    const other = await machine.ags(['exec', '--', 'true']);
+    const host = watchOnHost(machine);
+    child.kill('SIGKILL');
+    expect({ other: other.code, host }).toEqual({ other: 0, host: 'ok' });
+  });
+});
+
+/** Can a program of the caller still watch a file, outside of every sandbox? */
+function watchOnHost(machine: Machine): string {
+  const program = 'my $n = `uname -m` =~ /aarch64/ ? 26 : 294; print syscall($n, 0) >= 0 ? "ok" : "refused: $!"';
+  return execFileSync('perl', ['-e', program], { ...identity(machine), encoding: 'utf8' });
+}
+
+function stateBytes(machine: Machine): number {
+  const visit = (dir: string): number => {
+    let bytes = 0;
+    for (const entry of readdirSync(dir, { withFileTypes: true })) {
+      const path = join(dir, entry.name);
+      bytes += entry.isDirectory() ? visit(path) : entry.isFile() ? statSync(path).blocks * 512 : 0;
+    }
+    return bytes;
+  };
+  return visit(machine.stateDir);
+}

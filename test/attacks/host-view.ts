@@ -1,0 +1,37 @@
+// test/attacks/host-view.ts: what the host sees of a sandbox's processes, and a wait that ends.
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Processes of this machine that have the word in their command line. Zombies have none. */
+export function processesWith(word: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((pid) => readProc(pid, 'cmdline').includes(word))
+    .map(Number);
+}
+
+export function readProc(pid: string | number, file: 'cmdline' | 'environ' | 'status'): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1');
+  } catch {
+    // It has ended.
+    return '';
+  }
+}
+
+/** Waits until the claim holds; false when it does not within the time. */
+export async function until(claim: () => boolean, timeoutMs = 15_000): Promise<boolean> {
+  for (const end = Date.now() + timeoutMs; Date.now() < end; await sleep(50)) if (claim()) return true;
+  return claim();
+}
+
+/** So that a test that fails leaves nothing running. Only processes with the word, which is random, are ended. */
+export function endProcessesWith(word: string): void {
+  for (const pid of processesWith(word)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  }
+}

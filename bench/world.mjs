@@ -6,7 +6,8 @@ import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-const ORDINARY = 42_424;
+// Not the uid that the tests use: what a user may have running is counted.
+const ORDINARY = 43_434;
 const IDENTITY = { GIT_AUTHOR_NAME: 'Dev', GIT_AUTHOR_EMAIL: 'dev@example.test', GIT_COMMITTER_NAME: 'Dev', GIT_COMMITTER_EMAIL: 'dev@example.test' };
 
 export function createWorld(root, peers, quick) {

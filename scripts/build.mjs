@@ -24,7 +24,8 @@ await bundle.write({
   // Node starts a CommonJS file some 15 ms sooner than a module.
   format: 'cjs',
   entryFileNames: '[name].cjs',
-  chunkFileNames: '[name]-[hash].cjs',
+  // bin/ags.cjs keeps the compiled code of this one.
+  chunkFileNames: (chunk) => (chunk.name === 'hot' ? 'hot.cjs' : '[name]-[hash].cjs'),
   minify: { mangle: false, compress: true, codegen: { removeWhitespace: true } },
   codeSplitting: { groups: [{ name: 'hot', test: (id) => hot.has(id) }] },
 });

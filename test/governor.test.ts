@@ -1,17 +1,39 @@
 // What the watcher sees and reports, tried on real processes and files that do what they must not.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { chmodSync, closeSync, existsSync, linkSync, mkdirSync, mkdtempSync, openSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { measureDisk } from '../src/sandbox/disk-usage.ts';
 import {
-  allowance, diskBreach, freeBreach, memoryUsed, nextDelayMs, shouldLookForMemoryFiles, shouldMeasure, type Allowance, type FreeSpace, type Measured,
+  allowance,
+  diskBreach,
+  freeBreach,
+  memoryUsed,
+  nextDelayMs,
+  shouldLookForMemoryFiles,
+  shouldMeasure,
+  type Allowance,
+  type FreeSpace,
+  type Measured,
 } from '../src/sandbox/governor-rules.ts';
 import { watchSandbox, type Breach, type Watch, type WatchInput } from '../src/sandbox/governor.ts';
 import { exactMemory, parseRollup, parseStatus, quickMemory } from '../src/sandbox/memory-usage.ts';
 import { processTree, startTicks, unlessGone, walkParents } from '../src/sandbox/process-tree.ts';
 import type { Limits } from '../src/protocol/spec.ts';
+import { until } from './given.ts';
 
 const MiB = 2 ** 20;
 const GiB = 2 ** 30;
@@ -42,9 +64,19 @@ describe('when the watcher looks', () => {
   });
 
   const allowed: Allowance = { bytes: 1000, files: 1000 };
-  const free = (bytes: number, files = 5000): FreeSpace => ({ bytes, files, leastBytes: bytes, leastFiles: files, totalFiles: 10_000 });
+  const free = (bytes: number, files = 5000): FreeSpace => ({
+    bytes,
+    files,
+    leastBytes: bytes,
+    leastFiles: files,
+    totalFiles: 10_000,
+  });
   const measured = (bytes: number, at: FreeSpace | null, more: Partial<Measured> = {}): Measured => ({
-    atMs: 0, tookMs: 10, usage: { bytes, files: 0, memoryFileBytes: 0, complete: true }, free: at, ...more,
+    atMs: 0,
+    tookMs: 10,
+    usage: { bytes, files: 0, memoryFileBytes: 0, complete: true },
+    free: at,
+    ...more,
   });
 
   test('a tree is measured when the file system has lost a quarter of what may still be written', () => {
@@ -67,10 +99,23 @@ describe('when the watcher looks', () => {
   test('what could not be measured is charged as what the file system lost', () => {
     const usage = { bytes: 10, files: 1, memoryFileBytes: 0, complete: true };
     expect(diskBreach(usage, free(9000), free(1000), allowed)).toBe(null);
-    expect(diskBreach({ ...usage, complete: false }, free(9000), free(1000), allowed)).toEqual({ limit: 'disk', unit: 'bytes', used: 8000, allowed: 1000 });
+    expect(diskBreach({ ...usage, complete: false }, free(9000), free(1000), allowed)).toEqual({
+      limit: 'disk',
+      unit: 'bytes',
+      used: 8000,
+      allowed: 1000,
+    });
     expect(diskBreach({ ...usage, complete: false }, free(9000), free(8500), allowed)).toBe(null);
-    expect(diskBreach({ ...usage, files: 1001 }, free(9000), free(9000), allowed)).toEqual({ limit: 'disk', unit: 'files', used: 1001, allowed: 1000 });
-    expect([allowance(GiB), allowance(20 * GiB)]).toEqual([{ bytes: GiB, files: 1_000_000 }, { bytes: 20 * GiB, files: 5_242_880 }]);
+    expect(diskBreach({ ...usage, files: 1001 }, free(9000), free(9000), allowed)).toEqual({
+      limit: 'disk',
+      unit: 'files',
+      used: 1001,
+      allowed: 1000,
+    });
+    expect([allowance(GiB), allowance(20 * GiB)]).toEqual([
+      { bytes: GiB, files: 1_000_000 },
+      { bytes: 20 * GiB, files: 5_242_880 },
+    ]);
   });
 
   test('a file system that is nearly full is a breach, in bytes or in files, but one without a number of files is not', () => {
@@ -84,13 +129,22 @@ describe('when the watcher looks', () => {
     expect(memoryUsed({ bytes: 100, sharedBytes: 30 }, 0)).toBe(100);
     expect(memoryUsed({ bytes: 100, sharedBytes: 30 }, 30)).toBe(100);
     expect(memoryUsed({ bytes: 100, sharedBytes: 30 }, 500)).toBe(570);
-    expect([shouldLookForMemoryFiles(250, 0, 1000), shouldLookForMemoryFiles(251, 0, 1000), shouldLookForMemoryFiles(11, 1000, 1000)]).toEqual([false, true, true]);
+    expect([
+      shouldLookForMemoryFiles(250, 0, 1000),
+      shouldLookForMemoryFiles(251, 0, 1000),
+      shouldLookForMemoryFiles(11, 1000, 1000),
+    ]).toEqual([false, true, true]);
   });
 
   test('the kernel’s figures are read by name', () => {
-    expect(parseStatus('VmRSS:\t 999 kB\nRssAnon:\t      10 kB\nRssFile:\t 20 kB\nRssShmem:\t 30 kB\nVmSwap:\t 5 kB\n')).toEqual({ atMostBytes: 65 * 1024, privateBytes: 15 * 1024 });
+    expect(
+      parseStatus('VmRSS:\t 999 kB\nRssAnon:\t      10 kB\nRssFile:\t 20 kB\nRssShmem:\t 30 kB\nVmSwap:\t 5 kB\n'),
+    ).toEqual({ atMostBytes: 65 * 1024, privateBytes: 15 * 1024 });
     expect(parseStatus('Name:\tgone\nState:\tZ (zombie)\n')).toEqual({ atMostBytes: 0, privateBytes: 0 });
-    expect(parseRollup('Rss: 9 kB\nPss:                  20 kB\nPss_Shmem:  5 kB\nSwapPss:  1 kB\n')).toEqual({ bytes: 21 * 1024, sharedBytes: 5 * 1024 });
+    expect(parseRollup('Rss: 9 kB\nPss:                  20 kB\nPss_Shmem:  5 kB\nSwapPss:  1 kB\n')).toEqual({
+      bytes: 21 * 1024,
+      sharedBytes: 5 * 1024,
+    });
   });
 });
 
@@ -102,7 +156,8 @@ beforeEach(() => {
 });
 afterEach(() => {
   for (const watch of watches) watch.stop();
-  for (const pid of children.flatMap((child) => processTree(child.pid ?? 0)?.pids ?? [])) unlessGone(() => process.kill(pid, 'SIGKILL'), true);
+  for (const pid of children.flatMap((child) => processTree(child.pid ?? 0)?.pids ?? []))
+    unlessGone(() => process.kill(pid, 'SIGKILL'), true);
   [watches, children] = [[], []];
   // Node cannot remove a path that is too long.
   spawnSync('rm', ['-rf', '--', scratch]);
@@ -119,7 +174,8 @@ describe('the processes of a sandbox', () => {
   });
 
   test('threads count, and a tree whose root is gone is none', async () => {
-    const threads = 'for (let i = 0; i < 3; i++) new (require("worker_threads").Worker)("setInterval(() => {}, 1000)", { eval: true })';
+    const threads =
+      'for (let i = 0; i < 3; i++) new (require("worker_threads").Worker)("setInterval(() => {}, 1000)", { eval: true })';
     const child = start(process.execPath, ['-e', threads]);
     await until(() => (processTree(child.pid ?? 0)?.tasks ?? 0) > 4);
     expect(processTree(child.pid ?? 0)?.pids).toEqual([child.pid]);
@@ -129,7 +185,10 @@ describe('the processes of a sandbox', () => {
   });
 
   test('share pages that are counted once, although the quick look counts them for each', async () => {
-    const { pid } = await ready('perl', ['-e', '$| = 1; $x = "a" x (40 * 1024 * 1024); for (1 .. 5) { fork or do { sleep 30; exit } } print "ready\\n"; sleep 30']);
+    const { pid } = await ready('perl', [
+      '-e',
+      '$| = 1; $x = "a" x (40 * 1024 * 1024); for (1 .. 5) { fork or do { sleep 30; exit } } print "ready\\n"; sleep 30',
+    ]);
     const pids = processTree(pid)?.pids ?? [];
     expect(pids.length).toBe(6);
     expect(quickMemory(pids).atMostBytes).toBeGreaterThan(6 * 40 * MiB);
@@ -184,7 +243,9 @@ describe('what is on disk', () => {
     writeFileSync(join(scratch, 'closed/f'), 'x');
     chmodSync(join(scratch, 'closed'), 0o311);
     // Root reads everything.
-    expect(await measure()).toMatchObject(process.getuid?.() === 0 ? { files: 2, complete: true } : { files: 1, complete: false });
+    expect(await measure()).toMatchObject(
+      process.getuid?.() === 0 ? { files: 2, complete: true } : { files: 1, complete: false },
+    );
     chmodSync(join(scratch, 'closed'), 0o755);
   });
 });
@@ -215,7 +276,10 @@ describe('the watcher reports', () => {
 
   test('a file that grows too large, by name or deleted', async () => {
     for (const unlink of ['', 'unlink "f";']) {
-      const child = start('perl', ['-e', `open F, ">", "f"; ${unlink} for (1 .. 100) { print F "a" x (1 << 20); select undef, undef, undef, 0.005 } sleep 30`]);
+      const child = start('perl', [
+        '-e',
+        `open F, ">", "f"; ${unlink} for (1 .. 100) { print F "a" x (1 << 20); select undef, undef, undef, 0.005 } sleep 30`,
+      ]);
       // One of the directories may not exist, or not yet.
       const { breach, watch } = await firstBreach(child.pid ?? 0, { directories: [join(scratch, 'missing'), scratch] });
       expect(breach).toMatchObject({ limit: 'disk', unit: 'bytes', allowed: 64 * MiB });
@@ -240,7 +304,14 @@ describe('the watcher reports', () => {
   test('nothing after it was stopped or the sandbox has ended', async () => {
     const { pid } = await ready('perl', ['-e', '$| = 1; $x = "a" x (100 * 1024 * 1024); print "ready\\n"; sleep 30']);
     const breaches: Breach[] = [];
-    const input = { initPid: pid, limits, watchMemory: true, directories: [scratch], freeFloorBytes: 0, onBreach: (breach: Breach) => void breaches.push(breach) };
+    const input = {
+      initPid: pid,
+      limits,
+      watchMemory: true,
+      directories: [scratch],
+      freeFloorBytes: 0,
+      onBreach: (breach: Breach) => void breaches.push(breach),
+    };
     watchSandbox(input).stop();
     watches.push(watchSandbox(input));
     children.at(-1)?.kill('SIGKILL');
@@ -252,7 +323,15 @@ describe('the watcher reports', () => {
 function firstBreach(initPid: number, more: Partial<WatchInput>): Promise<{ breach: Breach; watch: Watch }> {
   return new Promise((resolve) => {
     const onBreach = (breach: Breach): void => queueMicrotask(() => resolve({ breach, watch }));
-    const watch = watchSandbox({ initPid, limits, watchMemory: true, directories: [scratch], freeFloorBytes: 0, onBreach, ...more });
+    const watch = watchSandbox({
+      initPid,
+      limits,
+      watchMemory: true,
+      directories: [scratch],
+      freeFloorBytes: 0,
+      onBreach,
+      ...more,
+    });
     watches.push(watch);
   });
 }
@@ -273,25 +352,39 @@ async function ready(file: string, args: readonly string[]): Promise<{ pid: numb
 /** The first process of a PID namespace, as an ordinary user. */
 async function inNamespace(command: readonly string[]): Promise<{ pid: number }> {
   const asUser = process.getuid?.() === 0 ? ['setpriv', '--reuid=1001', '--regid=1001', '--clear-groups'] : ['env'];
-  const argv = [...asUser, 'bwrap', '--unshare-user', '--unshare-pid', '--die-with-parent', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', '--chdir', '/', '--', ...command];
+  const argv = [
+    ...asUser,
+    'bwrap',
+    '--unshare-user',
+    '--unshare-pid',
+    '--die-with-parent',
+    '--ro-bind',
+    '/',
+    '/',
+    '--proc',
+    '/proc',
+    '--dev',
+    '/dev',
+    '--chdir',
+    '/',
+    '--',
+    ...command,
+  ];
   const outer = start(argv[0] ?? '', argv.slice(1)).pid ?? 0;
-  const first = (): number | undefined => processTree(outer)?.pids.find((pid) => unlessGone(() => /^NSpid:.*\t1$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')), false));
+  const first = (): number | undefined =>
+    processTree(outer)?.pids.find((pid) =>
+      unlessGone(() => /^NSpid:.*\t1$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')), false),
+    );
   await until(() => first() !== undefined);
   return { pid: first() ?? 0 };
 }
 
 function commands(root: number): string[] {
-  return (processTree(root)?.pids ?? []).map((pid) => (existsSync(`/proc/${pid}/comm`) ? readFileSync(`/proc/${pid}/comm`, 'utf8').trim() : ''));
+  return (processTree(root)?.pids ?? []).map((pid) =>
+    existsSync(`/proc/${pid}/comm`) ? readFileSync(`/proc/${pid}/comm`, 'utf8').trim() : '',
+  );
 }
 
 function exitOf(file: string, args: readonly string[]): Promise<number | null> {
   return new Promise((resolve) => start(file, args).once('close', resolve));
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  const deadline = Date.now() + 4000;
-  while (!holds()) {
-    if (Date.now() > deadline) throw new Error('it did not come true within 4 s');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
 }

@@ -1,18 +1,16 @@
-// Limits as a command and as words, and whether the kernel really holds them: in a sandbox of an ordinary user, and in cgroups.
-import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+// Limits as a command and as words, and whether the kernel really holds them in a sandbox of an ordinary user.
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { totalmem, release, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
 import { run } from '../src/lib/process.ts';
-import { chooseCgroup, scopeArgv, type CgroupInput, type CgroupPlan } from '../src/sandbox/cgroup-plan.ts';
-import { openCgroup, removeStale, staleCgroups, type Cgroup } from '../src/sandbox/cgroup.ts';
+import type { CgroupPlan } from '../src/sandbox/cgroup-plan.ts';
 import { limitsInForce, prlimitArgv, type LimitHost } from '../src/sandbox/limits.ts';
 import type { Limits } from '../src/protocol/spec.ts';
+import { given } from './given.ts';
 
 const MiB = 2 ** 20;
 const GiB = 2 ** 30;
-const CGROUPS = '/sys/fs/cgroup';
 
 const limits: Limits = {
   processes: 50,
@@ -25,96 +23,125 @@ const limits: Limits = {
   wallSeconds: null,
 };
 
-const unlimited = 'Max open files            1024                 1048576              files     \nMax processes             unlimited            unlimited            processes\n';
+const unlimited =
+  'Max open files            1024                 1048576              files     \nMax processes             unlimited            unlimited            processes\n';
 const noCgroup: CgroupPlan = { kind: 'none', why: 'no cgroup with memory and pids is writable' };
 const host: LimitHost = { memoryBytes: 16 * GiB, kernel: '6.1.0-18-amd64', procLimits: unlimited, cgroup: noCgroup };
-const v2: CgroupPlan = { kind: 'v2', parent: '/sys/fs/cgroup/a', holds: ['memory', 'pids'], enable: [], processesAtMost: null };
+const v2: CgroupPlan = {
+  kind: 'v2',
+  parent: '/sys/fs/cgroup/a',
+  holds: ['memory', 'pids'],
+  enable: [],
+  processesAtMost: null,
+};
 
 const scratch = mkdtempSync(join(tmpdir(), 'ags-limits-'));
 chmodSync(scratch, 0o755);
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
-// Whatever a failed test has left running.
-const groups: Cgroup[] = [];
-afterEach(() => groups.splice(0).forEach((group) => group.kill()));
-
-const ENTER = 'set -e; while [ "$1" != -- ]; do echo 0 > "$1"; shift; done; shift; exec "$@"';
 const uid = process.getuid?.() ?? 0;
-const realInput: CgroupInput = {
-  root: CGROUPS,
-  uid,
-  self: readFileSync('/proc/self/cgroup', 'utf8'),
-  runtimeDir: `/run/user/${uid}`,
-  cacheDir: join(scratch, 'cache'),
-  bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
-};
-const plan = await chooseCgroup(realInput);
-const withCgroup = given(plan.kind !== 'none' && plan.holds.includes('memory') && plan.holds.includes('pids'), 'a cgroup with memory and pids');
 const sandboxStarts = (await sandboxed(['true'])).exitCode === 0;
 const withSandbox = given(sandboxStarts, 'bwrap for an ordinary user');
 const withJava = given(sandboxStarts && existsSync('/usr/bin/java'), 'bwrap for an ordinary user, and java');
 
-/** A test of something this machine may lack: left out with the reason, or failed where everything must be there. */
-function given(there: boolean, what: string): (name: string, body: () => unknown, timeoutMs?: number) => void {
-  return (name, body, timeoutMs) => {
-    if (there) test(name, async () => void (await body()), timeoutMs);
-    else if (process.env['AGS_REQUIRE_ALL']) test(name, () => expect.fail(`this needs ${what}`));
-    else test.skip(`${name} (needs ${what})`, () => undefined);
-  };
-}
-
 describe('the command that sets limits', () => {
   test('names every limit once, and leaves memory per process to the cgroup where there is one', () => {
-    expect(prlimitArgv(limits, host)).toEqual(['/usr/bin/prlimit', '--core=0', '--nofile=256', '--fsize=8388608', '--nproc=50', `--data=${64 * MiB + 4 * GiB}`, '--']);
-    expect(prlimitArgv({ ...limits, cpuSeconds: 60 }, { ...host, cgroup: v2 })).toEqual(['/usr/bin/prlimit', '--core=0', '--nofile=256', '--fsize=8388608', '--nproc=50', '--cpu=60:65', '--']);
+    expect(prlimitArgv(limits, host)).toEqual([
+      '/usr/bin/prlimit',
+      '--core=0',
+      '--nofile=256',
+      '--fsize=8388608',
+      '--nproc=50',
+      `--data=${64 * MiB + 4 * GiB}`,
+      '--',
+    ]);
+    expect(prlimitArgv({ ...limits, cpuSeconds: 60 }, { ...host, cgroup: v2 })).toEqual([
+      '/usr/bin/prlimit',
+      '--core=0',
+      '--nofile=256',
+      '--fsize=8388608',
+      '--nproc=50',
+      '--cpu=60:65',
+      '--',
+    ]);
   });
 
   test('never asks for more than the hard limits of the caller, which nobody may raise', () => {
-    const procLimits = 'Max open files            1024                 4096                 files     \nMax processes             100                  300                  processes\n';
-    expect(prlimitArgv({ ...limits, openFiles: 65_536, processes: 2048 }, { ...host, procLimits, cgroup: v2 })).toEqual(['/usr/bin/prlimit', '--core=0', '--nofile=4096', '--fsize=8388608', '--nproc=300', '--']);
+    const procLimits =
+      'Max open files            1024                 4096                 files     \nMax processes             100                  300                  processes\n';
+    expect(prlimitArgv({ ...limits, openFiles: 65_536, processes: 2048 }, { ...host, procLimits, cgroup: v2 })).toEqual(
+      ['/usr/bin/prlimit', '--core=0', '--nofile=4096', '--fsize=8388608', '--nproc=300', '--'],
+    );
   });
 
   test('does not count processes on a kernel that would count all of the user', () => {
-    for (const kernel of ['5.13.0', '5.4.0-150-generic', '4.18.0-553.el8']) expect(prlimitArgv(limits, { ...host, kernel })).not.toContain('--nproc=50');
-    for (const kernel of ['5.14.0-427.el9', '5.15.0', '6.0.0', '10.1']) expect(prlimitArgv(limits, { ...host, kernel })).toContain('--nproc=50');
+    for (const kernel of ['5.13.0', '5.4.0-150-generic', '4.18.0-553.el8'])
+      expect(prlimitArgv(limits, { ...host, kernel })).not.toContain('--nproc=50');
+    for (const kernel of ['5.14.0-427.el9', '5.15.0', '6.0.0', '10.1'])
+      expect(prlimitArgv(limits, { ...host, kernel })).toContain('--nproc=50');
   });
 });
 
 describe('what is shown as in force', () => {
   test('with a cgroup the kernel holds memory; without one it is watched, with the reason', () => {
-    const memory = (cgroup: CgroupPlan): unknown => limitsInForce(limits, { ...host, cgroup }).find(({ name }) => name === 'memoryBytes');
-    expect(memory(v2)).toEqual({ name: 'memoryBytes', allowed: 64 * MiB, held: 'kernel', means: '64m for all processes together, cgroup v2' });
+    const memory = (cgroup: CgroupPlan): unknown =>
+      limitsInForce(limits, { ...host, cgroup }).find(({ name }) => name === 'memoryBytes');
+    expect(memory(v2)).toEqual({
+      name: 'memoryBytes',
+      allowed: 64 * MiB,
+      held: 'kernel',
+      means: '64m for all processes together, cgroup v2',
+    });
     expect(memory(noCgroup)).toEqual({
       name: 'memoryBytes',
       allowed: 64 * MiB,
       held: 'watched',
-      means: '64m for all processes together, and RLIMIT_DATA 4.06g for each one (no cgroup with memory and pids is writable)',
+      means:
+        '64m for all processes together, and RLIMIT_DATA 4.06g for each one (no cgroup with memory and pids is writable)',
     });
   });
 
   test('a limit that nothing holds is shown as not held', () => {
     const rows = limitsInForce(limits, { ...host, kernel: '5.4.0' });
-    expect(rows.filter(({ held }) => held === 'no').map(({ name }) => name)).toEqual(['processes', 'cpuSeconds', 'wallSeconds']);
-    expect(limitsInForce(limits, { ...host, kernel: '5.4.0', cgroup: v2 })[0]).toEqual({ name: 'processes', allowed: 50, held: 'kernel', means: '50 processes and threads, cgroup v2' });
+    expect(rows.filter(({ held }) => held === 'no').map(({ name }) => name)).toEqual([
+      'processes',
+      'cpuSeconds',
+      'wallSeconds',
+    ]);
+    expect(limitsInForce(limits, { ...host, kernel: '5.4.0', cgroup: v2 })[0]).toEqual({
+      name: 'processes',
+      allowed: 50,
+      held: 'kernel',
+      means: '50 processes and threads, cgroup v2',
+    });
   });
 });
 
 describe('inside a sandbox of an ordinary user', () => {
-  withSandbox('a fork bomb stops at its limit, and another sandbox of the same user at the same time has its own', async () => {
-    const bomb = 'for (1 .. 120) { my $p = fork; if (!defined $p) { $refused++ } elsif ($p) { $made++ } else { sleep 60; exit } } print "$made $refused"; sleep 1';
-    for (const { stdout } of await Promise.all([sandboxed(['perl', '-e', bomb]), sandboxed(['perl', '-e', bomb])])) {
-      const [made = 0, refused = 0] = stdout.split(' ').map(Number);
-      expect(made + refused).toBe(120);
-      // The sandbox's first process and the bomb itself count too.
-      expect(made).toBe(limits.processes - 2);
-    }
-  });
+  withSandbox(
+    'a fork bomb stops at its limit, and another sandbox of the same user at the same time has its own',
+    async () => {
+      const bomb =
+        'for (1 .. 120) { my $p = fork; if (!defined $p) { $refused++ } elsif ($p) { $made++ } else { sleep 60; exit } } print "$made $refused"; sleep 1';
+      for (const { stdout } of await Promise.all([sandboxed(['perl', '-e', bomb]), sandboxed(['perl', '-e', bomb])])) {
+        const [made = 0, refused = 0] = stdout.split(' ').map(Number);
+        expect(made + refused).toBe(120);
+        // The sandbox's first process and the bomb itself count too.
+        expect(made).toBe(limits.processes - 2);
+      }
+    },
+  );
 
   withSandbox('a file, the open files, the CPU time and the memory of one process end at their limits', async () => {
-    expect((await sandboxed(['sh', '-c', 'dd if=/dev/zero of=/tmp/f bs=1M count=9 status=none; stat -c %s /tmp/f'])).stdout).toBe(`${8 * MiB}\n`);
+    expect(
+      (await sandboxed(['sh', '-c', 'dd if=/dev/zero of=/tmp/f bs=1M count=9 status=none; stat -c %s /tmp/f'])).stdout,
+    ).toBe(`${8 * MiB}\n`);
     expect((await sandboxed(['sh', '-c', 'ulimit -Hn; ulimit -Hc'])).stdout).toBe('256\n0\n');
-    expect((await sandboxed(['sh', '-c', 'while :; do :; done'], { ...limits, cpuSeconds: 1 })).exitCode).toBe(128 + 24);
+    expect((await sandboxed(['sh', '-c', 'while :; do :; done'], { ...limits, cpuSeconds: 1 })).exitCode).toBe(
+      128 + 24,
+    );
     // A quarter of this machine's memory is granted on top. Memory is taken but never touched here.
-    const take = 'let n = 0; const kept = []; try { for (; n < 64; n++) kept.push(new ArrayBuffer(2 ** 30)) } catch {} console.log(n)';
+    const take =
+      'let n = 0; const kept = []; try { for (; n < 64; n++) kept.push(new ArrayBuffer(2 ** 30)) } catch {} console.log(n)';
     const got = Number((await sandboxed([process.execPath, '-e', take], { ...limits, memoryBytes: GiB })).stdout);
     expect(got).toBeLessThan(1 + totalmem() / 4 / GiB);
   });
@@ -124,218 +151,77 @@ describe('inside a sandbox of an ordinary user', () => {
     const js =
       'new (require("worker_threads").Worker)("", { eval: true }).on("exit", () => WebAssembly.instantiate(new Uint8Array([0,97,115,109,1,0,0,0,5,3,1,0,1])).then(() => console.log("ok")))';
     expect(await sandboxed([process.execPath, '-e', js], roomy)).toEqual({ exitCode: 0, stdout: 'ok\n', stderr: '' });
-    const py = 'import threading as t; x = [t.Thread(target=int) for _ in range(20)]; [i.start() for i in x]; [i.join() for i in x]; print("ok")';
-    if (existsSync('/usr/bin/python3')) expect(await sandboxed(['/usr/bin/python3', '-c', py], roomy)).toEqual({ exitCode: 0, stdout: 'ok\n', stderr: '' });
+    const py =
+      'import threading as t; x = [t.Thread(target=int) for _ in range(20)]; [i.start() for i in x]; [i.join() for i in x]; print("ok")';
+    if (existsSync('/usr/bin/python3'))
+      expect(await sandboxed(['/usr/bin/python3', '-c', py], roomy)).toEqual({
+        exitCode: 0,
+        stdout: 'ok\n',
+        stderr: '',
+      });
   });
 
-  withJava('a JVM that grows its heap works, although it commits far more than it uses', async () => {
-    const java = 'public class Grow { public static void main(String[] a) { byte[][] b = new byte[200][]; for (int i = 0; i < 200; i++) b[i] = new byte[1 << 20]; System.out.println("ok"); } }';
-    writeFileSync(join(scratch, 'Grow.java'), java);
-    const roomy = { ...limits, processes: 200, memoryBytes: 2 * GiB, fileBytes: GiB };
-    expect(await sandboxed(['/usr/bin/java', join(scratch, 'Grow.java')], roomy)).toEqual({ exitCode: 0, stdout: 'ok\n', stderr: '' });
-  }, 60_000);
+  withJava(
+    'a JVM that grows its heap works, although it commits far more than it uses',
+    async () => {
+      const java =
+        'public class Grow { public static void main(String[] a) { byte[][] b = new byte[200][]; for (int i = 0; i < 200; i++) b[i] = new byte[1 << 20]; System.out.println("ok"); } }';
+      writeFileSync(join(scratch, 'Grow.java'), java);
+      const roomy = { ...limits, processes: 200, memoryBytes: 2 * GiB, fileBytes: GiB };
+      expect(await sandboxed(['/usr/bin/java', join(scratch, 'Grow.java')], roomy)).toEqual({
+        exitCode: 0,
+        stdout: 'ok\n',
+        stderr: '',
+      });
+    },
+    60_000,
+  );
 });
 
-describe('the choice of a cgroup', () => {
-  const choose = (root: string, self: string, more: Partial<CgroupInput> = {}): Promise<CgroupPlan> =>
-    chooseCgroup({ root, uid: 0, self, runtimeDir: join(root, 'run'), cacheDir: join(root, 'cache'), bootId: 'boot-1', systemdRun: join(root, 'systemd-run'), ...more });
-
-  test('on version 2 the sandbox stands next to its launcher, below the nearest group that passes memory and pids on', async () => {
-    const root = tree('delegated', {
-      'cgroup.controllers': 'cpu memory pids', 'cgroup.subtree_control': 'cpu memory pids', 'cgroup.procs': '',
-      'user/cgroup.subtree_control': 'cpu memory pids', 'user/cgroup.type': 'domain', 'user/cgroup.procs': '', 'user/memory.max': 'max', 'user/pids.max': '9000',
-      'user/term/cgroup.subtree_control': '', 'user/term/cgroup.type': 'domain', 'user/term/cgroup.procs': '1', 'user/term/memory.max': 'max', 'user/term/pids.max': '700',
-    });
-    expect(await choose(root, '0::/user/term\n')).toEqual({ kind: 'v2', parent: join(root, 'user'), holds: ['memory', 'pids', 'cpu'], enable: [], processesAtMost: 700 });
-  });
-
-  test('a launcher that is itself under a memory limit does not get its sandbox out of it', async () => {
-    const root = tree('limited', {
-      'cgroup.controllers': 'memory pids', 'cgroup.subtree_control': 'memory pids', 'cgroup.procs': '',
-      'job/cgroup.subtree_control': '', 'job/cgroup.type': 'domain', 'job/cgroup.procs': '1', 'job/memory.max': '1000000', 'job/pids.max': 'max',
-    });
-    expect(await choose(root, '0::/job\n')).toEqual({ kind: 'none', why: 'the launcher itself runs under a memory limit, which a sandbox must not leave' });
-  });
-
-  test('only the true root may be told to pass controllers on, not the root of a container', async () => {
-    const bare = { 'cgroup.controllers': 'cpuset cpu memory pids', 'cgroup.subtree_control': '', 'cgroup.procs': '1' };
-    const root = tree('true-root', bare);
-    expect(await choose(root, '0::/\n')).toEqual({ kind: 'v2', parent: root, holds: ['memory', 'pids'], enable: ['memory', 'pids'], processesAtMost: null });
-    const container = tree('container', { ...bare, 'cgroup.type': 'domain' });
-    expect(await choose(container, '0::/\n')).toEqual({ kind: 'none', why: 'no cgroup with memory and pids is writable' });
-    expect(await choose(root, '0::/../host\n')).toEqual({ kind: 'none', why: 'the launcher runs outside of the cgroups it can see' });
-  });
-
-  test('on version 1 each controller is used below the launcher’s own group', async () => {
-    const root = tree('v1', { 'memory/job/cgroup.procs': '', 'pids/cgroup.procs': '', 'unified/cgroup.controllers': '' });
-    expect(await choose(root, '8:pids:/\n4:memory:/job\n1:cpu,cpuacct:/\n0::/\n')).toEqual({
-      kind: 'v1',
-      parents: { memory: join(root, 'memory/job'), pids: join(root, 'pids') },
-      holds: ['memory', 'pids'],
-    });
-    expect(await choose(root, '4:memory:/elsewhere\n0::/\n')).toEqual({ kind: 'none', why: 'cgroup v1 can only be used by root' });
-  });
-
-  test('a user manager is asked once per boot whether its scopes really have limits', async () => {
-    const root = tree('scope', {
-      'cgroup.controllers': 'memory pids', 'run/systemd/private': '',
-      'user.slice/user-1001.slice/user@1001.service/cgroup.controllers': 'cpu memory pids',
-    });
-    // Stands for systemd-run: says what the probe inside a scope would, and that it was asked.
-    writeFileSync(join(root, 'systemd-run'), `#!/bin/sh\necho asked >> ${root}/asked\nprintf '/u/ags.slice/ags-probe.scope\\n67108864\\n64\\n'\n`, { mode: 0o755 });
-    const self = '0::/user.slice/session.scope\n';
-    const plan: CgroupPlan = { kind: 'scope', systemdRun: join(root, 'systemd-run'), slice: join(root, 'u/ags.slice'), manager: join(root, 'user.slice/user-1001.slice/user@1001.service'), runtimeDir: join(root, 'run'), holds: ['memory', 'pids', 'cpu'] };
-    expect(await choose(root, self, { uid: 1001 })).toEqual(plan);
-    expect(await choose(root, self, { uid: 1001 })).toEqual(plan);
-    expect(readFileSync(join(root, 'asked'), 'utf8')).toBe('asked\n');
-    expect(await choose(root, self, { uid: 1001, bootId: 'boot-2' })).toEqual(plan);
-    expect(readFileSync(join(root, 'asked'), 'utf8')).toBe('asked\nasked\n');
-    // A limit that is accepted and not set is no limit.
-    writeFileSync(join(root, 'systemd-run'), "#!/bin/sh\nprintf '/u/ags.slice/ags-probe.scope\\nmax\\n64\\n'\n", { mode: 0o755 });
-    expect(await choose(root, self, { uid: 1001, bootId: 'boot-3' })).toEqual({ kind: 'none', why: 'the service manager of this user does not answer systemd-run --user --scope' });
-  });
-
-  test('a scope is asked for with memory, swap and tasks', async () => {
-    expect(scopeArgv('/usr/bin/systemd-run', 'ags-x.1.2.3', { memoryBytes: 1024, processes: 7 })).toEqual([
-      '/usr/bin/systemd-run', '--user', '--scope', '--quiet', '--collect', '--slice=ags.slice', '--unit=ags-x.1.2.3.scope',
-      '-p', 'MemoryMax=1024', '-p', 'MemorySwapMax=0', '-p', 'TasksMax=7', '--',
-    ]);
-    await using scope = openCgroup({ kind: 'scope', systemdRun: '/usr/bin/systemd-run', slice: join(scratch, 'ags.slice'), manager: scratch, runtimeDir: '/run/user/1', holds: ['memory', 'pids'] }, 'x', limits);
-    expect({ enterFiles: scope.enterFiles, env: scope.env }).toEqual({ enterFiles: [], env: { XDG_RUNTIME_DIR: '/run/user/1' } });
-    // The scope is gone before anyone can look; the group above it still knows.
-    writeFileSync(join(scratch, 'memory.events'), 'low 0\nhigh 0\nmax 7\noom 1\noom_kill 1\noom_group_kill 0\n');
-    expect(scope.stats()).toEqual({ memoryBytes: 0, peakBytes: 0, oomKills: 1, processes: 0, forksRefused: 0 });
-  });
-});
-
-describe('a cgroup of this machine', () => {
-  withCgroup('kills a process that takes too much memory, says so, and leaves nothing behind', async () => {
-    const group = opened('test', limits);
-    const hog = started(group, ['perl', '-e', 'select undef, undef, undef, 0.3; $x = "a" x (200 * 1024 * 1024); print "got it"']);
-    expect(await hog).toEqual({ stdout: '', signal: 'SIGKILL' });
-    const { oomKills, peakBytes } = group.stats() ?? { oomKills: 0, peakBytes: 0 };
-    expect(oomKills).toBe(1);
-    if (plan.kind !== 'scope') expect(peakBytes).toBeGreaterThan(32 * MiB);
-    expect(peakBytes).toBeLessThanOrEqual(64 * MiB);
-    await group[Symbol.asyncDispose]();
-    expect(groupsNamed(group.name)).toEqual([]);
-  });
-
-  withCgroup('holds a fork bomb, and ends all of it when it is closed', async () => {
-    const group = opened('test', { ...limits, memoryBytes: 256 * MiB });
-    // Doubles until it is refused, and then keeps trying; without any limit it would end at 256.
-    const bomb = started(group, ['perl', '-e', 'for (1 .. 8) { select undef, undef, undef, 0.01 until defined fork } sleep 30']);
-    await until(() => (group.stats()?.forksRefused ?? 0) > 0);
-    expect(group.stats()?.processes).toBe(limits.processes + 16);
-    const pids = processesIn(group.name);
-    expect(pids.length).toBe(limits.processes + 16);
-    await group[Symbol.asyncDispose]();
-    expect(groupsNamed(group.name)).toEqual([]);
-    expect(pids.filter(isAlive)).toEqual([]);
-    expect((await bomb).signal).toBe('SIGKILL');
-  });
-
-  withCgroup('that outlived its killed owner is found, emptied and removed, and one with a living owner is not', async () => {
-    await using mine = opened('mine', limits);
-    const living = started(mine, ['sleep', '60']);
-    await until(() => processesIn(mine.name).length > 0);
-    const owner = spawn(process.execPath, ['--input-type=module', '-e', orphanScript()], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const name = await new Promise<string>((resolve) => owner.stdout.once('data', (line: Buffer) => resolve(line.toString().trim())));
-    await until(() => processesIn(name).length > 0);
-    const [orphan = 0] = processesIn(name);
-    // Others may have left something here: only what is ours is looked at and removed.
-    const stale = (): string[] => staleCgroups(CGROUPS).filter((directory) => [name, mine.name].some((one) => directory.includes(one))).toSorted();
-    expect(stale()).toEqual([]);
-    owner.kill('SIGKILL');
-    await new Promise((resolve) => owner.once('close', resolve));
-    const orphaned = groupsNamed(name);
-    expect(stale()).toEqual(orphaned);
-    for (const directory of orphaned) expect(await removeStale(directory)).toEqual([directory]);
-    expect(await removeStale(groupsNamed(mine.name)[0] ?? '')).toEqual([]);
-    expect([groupsNamed(name), isAlive(orphan)]).toEqual([[], false]);
-    expect(processesIn(mine.name).length).toBe(1);
-    mine.kill();
-    expect((await living).signal).toBe('SIGKILL');
-  }, 120_000);
-
-  withCgroup('whose name is not ours is never touched', () => {
-    for (const id of ['../x', 'a/b', 'a.1.2.3', '']) expect(() => openCgroup(plan, id, limits)).toThrow('cannot name a control group');
-  });
-});
-
-function host0(): LimitHost {
-  return { memoryBytes: totalmem(), kernel: release(), procLimits: readFileSync('/proc/self/limits', 'utf8'), cgroup: noCgroup };
+function thisHost(): LimitHost {
+  return {
+    memoryBytes: totalmem(),
+    kernel: release(),
+    procLimits: readFileSync('/proc/self/limits', 'utf8'),
+    cgroup: noCgroup,
+  };
 }
 
 /** As an ordinary user, also when the test runs as root: that is who the limits are for. */
-async function sandboxed(command: readonly string[], within: Limits = limits): Promise<{ exitCode: number; stdout: string; stderr: string }> {
-  const view = ['--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--ro-bind', scratch, scratch, '--chdir', '/'];
-  const argv = ['bwrap', '--unshare-user', '--unshare-pid', '--die-with-parent', ...view, '--', ...prlimitArgv(within, host0()), ...command];
+async function sandboxed(
+  command: readonly string[],
+  within: Limits = limits,
+): Promise<{ exitCode: number; stdout: string; stderr: string }> {
+  const view = [
+    '--ro-bind',
+    '/',
+    '/',
+    '--proc',
+    '/proc',
+    '--dev',
+    '/dev',
+    '--tmpfs',
+    '/tmp',
+    '--ro-bind',
+    scratch,
+    scratch,
+    '--chdir',
+    '/',
+  ];
+  const argv = [
+    'bwrap',
+    '--unshare-user',
+    '--unshare-pid',
+    '--die-with-parent',
+    ...view,
+    '--',
+    ...prlimitArgv(within, thisHost()),
+    ...command,
+  ];
   const asUser = uid === 0 ? ['setpriv', '--reuid=1001', '--regid=1001', '--clear-groups'] : [];
-  const { exitCode, stdout, stderr } = await run([...asUser, ...argv], { env: { PATH: '/usr/bin:/bin', HOME: '/tmp' }, timeoutMs: 30_000 });
+  const { exitCode, stdout, stderr } = await run([...asUser, ...argv], {
+    env: { PATH: '/usr/bin:/bin', HOME: '/tmp' },
+    timeoutMs: 30_000,
+  });
   return { exitCode, stdout: stdout.toString('utf8'), stderr };
-}
-
-/** In the group before the command exists, as the launcher does it: an ordinary user is in a namespace of its own by then. */
-function started(group: Cgroup, command: readonly string[]): Promise<{ stdout: string; signal: string | null }> {
-  const namespace = uid === 0 ? [] : ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'private', '--'];
-  const [file = '', ...args] = [...group.prefix, ...namespace, '/bin/sh', '-c', ENTER, 'sh', ...group.enterFiles, '--', ...command];
-  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: '/usr/bin:/bin', ...group.env } });
-  let stdout = '';
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  return new Promise((resolve) => child.once('close', (_, signal) => resolve({ stdout, signal })));
-}
-
-/** A process that opens a group, starts something in it that will not die with it, and waits to be killed. */
-function orphanScript(): string {
-  const source = join(import.meta.dirname, '..', 'src');
-  const compile = ['--ignoreConfig', '--outDir', scratch, '--rootDir', source, '--module', 'nodenext', '--target', 'es2023', '--lib', 'es2023,esnext.disposable', '--types', 'node', '--allowImportingTsExtensions', '--rewriteRelativeImportExtensions', '--skipLibCheck'];
-  const tsc = spawnSync(join(source, '../node_modules/.bin/tsc'), [...compile, join(source, 'sandbox/cgroup.ts')], { encoding: 'utf8' });
-  writeFileSync(join(scratch, 'package.json'), '{"type":"module"}');
-  expect(tsc.stdout).toBe('');
-  return `import { spawn } from 'node:child_process';
-    import { openCgroup } from ${JSON.stringify(join(scratch, 'sandbox/cgroup.js'))};
-    const group = openCgroup(${JSON.stringify(plan)}, 'orphan', ${JSON.stringify(limits)});
-    const [file, ...args] = [...group.prefix, '/bin/sh', '-c', ${JSON.stringify(ENTER)}, 'sh', ...group.enterFiles, '--', 'sleep', '61'];
-    spawn(file, args, { detached: true, stdio: 'ignore', env: { PATH: '/usr/bin:/bin', ...group.env } });
-    console.log(group.name);
-    setInterval(() => undefined, 1000);`;
-}
-
-function opened(id: string, within: Limits): Cgroup {
-  const group = openCgroup(plan, id, within);
-  groups.push(group);
-  return group;
-}
-
-function groupsNamed(name: string): string[] {
-  const found = spawnSync('find', [CGROUPS, '-type', 'd', '-name', `${name}*`], { encoding: 'utf8' });
-  return found.stdout.split('\n').filter((line) => line !== '').toSorted();
-}
-
-/** A process that is dead and waits for its parent to notice has no program any more. */
-function isAlive(pid: number): boolean {
-  return existsSync(`/proc/${pid}/exe`);
-}
-
-function processesIn(name: string): number[] {
-  const [directory] = groupsNamed(name);
-  if (directory === undefined) return [];
-  return readFileSync(join(directory, 'cgroup.procs'), 'utf8').split('\n').filter((line) => line !== '').map(Number);
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!holds()) {
-    if (Date.now() > deadline) throw new Error('it did not come true within 10 s');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
-function tree(name: string, files: Readonly<Record<string, string>>): string {
-  for (const [path, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(scratch, name, path)), { recursive: true });
-    writeFileSync(join(scratch, name, path), content);
-  }
-  return join(scratch, name);
 }

@@ -428,17 +428,70 @@ describe('what is remembered', () => {
   });
 });
 
-test('an answer that is missing counts as a protection that is missing', () => {
-  const outside = {
-    user: 'user:[1]',
-    mnt: 'mnt:[1]',
-    pid: 'pid:[1]',
-    net: 'net:[1]',
-    ipc: 'ipc:[1]',
-    uts: 'uts:[1]',
-    cgroup: 'cgroup:[1]',
-  };
-  const expected: Expected = { uid: 1000, limits: ['--nofile=1024'], readOnly: ['/', '/dev'], outside };
-  expect(judge('', expected).lacking).toHaveLength(10);
-  expect(judge('', expected).workspace).toBe('');
+describe('what a sandbox answers', () => {
+  const names = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'] as const;
+  const outside = Object.fromEntries(names.map((name) => [name, `${name}:[1]`])) as Expected['outside'];
+  const expected: Expected = { uid: 1000, limits: ['--nofile=1024', '--core=0'], readOnly: ['/', '/dev'], outside };
+  const good = `==> /proc/self/status <==
+Name:\ttail
+Uid:\t1000\t1000\t1000\t1000
+NSsid:\t2
+CapInh:\t0000000000000000
+CapPrm:\t0000000000000000
+CapEff:\t0000000000000000
+CapBnd:\t0000000000000000
+CapAmb:\t0000000000000000
+NoNewPrivs:\t1
+Seccomp:\t2
+
+==> /proc/self/limits <==
+Max core file size        0                    0                    bytes
+Max open files            1024                 1024                 files
+
+==> /proc/net/dev <==
+ face |bytes    packets errs drop
+    lo:       0       0    0    0
+
+==> /proc/self/mountinfo <==
+1 0 0:1 / / ro,nosuid,nodev - tmpfs tmpfs rw
+2 1 0:2 / /dev ro,nosuid - tmpfs tmpfs rw
+==> namespaces <==
+${names.map((name) => `${name}:[2]`).join('\n')}
+==> unshare <==
+unshare: unshare failed: Operation not permitted
+==> written <==
+==> seen <==
+==> workspace <==
+works
+==> end <==
+`;
+
+  test('counts as protected only if every answer is as it must be', () => {
+    expect(judge(good, expected)).toEqual({ lacking: [], workspace: null });
+  });
+
+  test.each([
+    ['    lo:', '  eth0:       0\n    lo:', 'it saw other network interfaces than loopback (eth0, lo)'],
+    ['Uid:\t1000', 'Uid:\t0', 'it ran as uid 0, not as 1000'],
+    ['CapBnd:\t0000000000000000', 'CapBnd:\t0000000000000001', 'it kept capabilities'],
+    ['NoNewPrivs:\t1', 'NoNewPrivs:\t0', 'it could gain new privileges'],
+    ['Seccomp:\t2', 'Seccomp:\t0', 'its system calls were not filtered'],
+    ['failed: Operation not permitted', 'failed: No space left on device', 'its system calls were not filtered'],
+    ['uts:[2]', 'uts:[1]', 'it shared the uts namespace of this machine'],
+    ['/ /dev ro,', '/ /dev rw,', 'it could write in /dev'],
+    ['/ / ro,', '/ / rw,errors=remount-ro,', 'it could write in /'],
+    ['tmpfs rw\n==> name', 'tmpfs rw\n3 2 0:3 / /dev rw - tmpfs tmpfs rw\n==> name', 'it could write in /dev'],
+    ['==> written <==\n', '==> written <==\n/dev/\n', 'it made files in /dev/'],
+    ['==> seen <==\n', '==> seen <==\n/outsider\n', 'it saw files that it must not see'],
+    ['1024                 1024', '10240                10240', 'its limits were not set'],
+    ['==> end <==\n', '', 'it did not answer to the end'],
+  ])('and "%s" changed to "%s" is noticed', (from, to, lacking) => {
+    expect(good).toContain(from);
+    expect(judge(good.replace(from, to), expected)).toEqual({ lacking: [lacking], workspace: null });
+  });
+
+  test('an answer that is missing counts as a protection that is missing', () => {
+    expect(judge('', expected).lacking).toHaveLength(10);
+    expect(judge('', expected).workspace).toBe('');
+  });
 });

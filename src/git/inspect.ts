@@ -33,7 +33,7 @@ export async function inspectRepository(cwd: string, user: { home: string; confi
   if (plain !== null) {
     const settings = await readSettings({ root: plain.root, gitDir: plain.gitDir, head: plain.headRef ?? '', home: user.home, configHome: user.configHome, cacheDir: user.cacheDir });
     // Whatever is not the ordinary case goes the long way, where git answers every question; so does what git refuses to read.
-    if (settings !== null && settings.get('core.bare') !== 'true' && ![...settings.keys()].some((key) => UNUSUAL.test(key))) return { ...plain, settings };
+    if (settings !== null && isOrdinary(settings)) return { ...plain, settings };
   }
   const [where, refs, config] = await Promise.all([
     locate(at),

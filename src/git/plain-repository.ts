@@ -3,7 +3,7 @@
 // Invariant: what is not null is what git itself would say. Whatever git might read in another way is null.
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { errorCode } from '../lib/descend.ts';
+import { errorCode } from '../lib/error-code.ts';
 import type { Repository } from './inspect.ts';
 
 export function readPlain(cwd: string): Omit<Repository, 'settings'> | null {

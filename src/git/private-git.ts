@@ -1,7 +1,7 @@
 // git/private-git.ts: the git directory a sandbox gets: its own refs, index and settings over borrowed, read-only objects.
 // Invariant: made without running git, from facts read beforehand; nothing of the user's settings but harmless ones goes
 // in (no remotes, no credentials, no hooks, no filters), and the host never reads any of it again.
-import { constants, copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { constants, copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Repository } from './inspect.ts';
 
@@ -34,9 +34,15 @@ function writeGitDir(input: { directory: string; gitDir: string; repository: Rep
   const { directory, gitDir, repository } = input;
   skeleton(directory, input.alternates);
   writeFileSync(join(directory, 'HEAD'), repository.headRef === null ? `${repository.headCommit}\n` : `ref: ${repository.headRef}\n`);
-  writeFileSync(join(directory, 'packed-refs'), ['# pack-refs with: sorted', ...repository.refs.map((ref) => `${ref.oid} ${ref.name}`), ''].join('\n'));
+  writeFileSync(join(directory, 'packed-refs'), ['# pack-refs with: sorted', ...allRefs(repository).map((ref) => `${ref.oid} ${ref.name}`), ''].join('\n'));
   writeFileSync(join(directory, 'config'), settingsFile(repository, input.checkStat));
   copyState(gitDir, repository.commonDir, directory);
+}
+
+/** In git's order, which is that of bytes. HEAD may name a ref outside of the usual places. */
+function allRefs({ refs, headRef, headCommit }: Repository): Repository['refs'] {
+  if (headRef === null || headCommit === null || refs.some((ref) => ref.name === headRef)) return refs;
+  return [...refs, { name: headRef, oid: headCommit }].toSorted((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
 }
 
 function skeleton(directory: string, alternates: readonly string[]): void {
@@ -98,7 +104,8 @@ function objectStores(first: string, seen = new Set<string>()): string[] {
   seen.add(first);
   const file = join(first, 'info/alternates');
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter((line) => line !== '' && !line.startsWith('#')) : [];
-  return [first, ...lines.flatMap((line) => objectStores(line.startsWith('/') ? line : join(first, line), seen))];
+  // As git has it: relative to where the store really is.
+  return [first, ...lines.flatMap((line) => objectStores(line.startsWith('/') ? line : join(realpathSync(first), line), seen))];
 }
 
 /** Names below .git/modules that are git directories; a submodule's name may have slashes in it. */
@@ -117,6 +124,8 @@ function writeSubmodule(from: string, to: string, alternates: readonly string[],
   copyState(from, from, to);
   for (const name of ['HEAD', 'packed-refs']) copyIfThere(join(from, name), join(to, name));
   cpSync(join(from, 'refs'), join(to, 'refs'), { recursive: true });
-  const worktree = /^\s*worktree\s*=\s*(.+)$/m.exec(readFileSync(join(from, 'config'), 'utf8'))?.[1];
-  writeFileSync(join(to, 'config'), ['[core]', '\trepositoryformatversion = 0', '\tbare = false', ...(worktree === undefined ? [] : [`\tworktree = ${worktree}`]), ...(checkStat === 'minimal' ? ['\tcheckStat = minimal', '\ttrustctime = false'] : []), ''].join('\n'));
+  const config = readFileSync(join(from, 'config'), 'utf8');
+  const worktree = /^\s*worktree\s*=\s*(.+)$/m.exec(config)?.[1];
+  const format = /^\s*objectformat\s*=\s*"?sha256\b/im.test(config) ? ['[extensions]', '\tobjectformat = sha256', '[core]', '\trepositoryformatversion = 1'] : ['[core]', '\trepositoryformatversion = 0'];
+  writeFileSync(join(to, 'config'), [...format, '\tbare = false', ...(worktree === undefined ? [] : [`\tworktree = ${worktree}`]), ...(checkStat === 'minimal' ? ['\tcheckStat = minimal', '\ttrustctime = false'] : []), ''].join('\n'));
 }

@@ -1,7 +1,7 @@
 // git/settings.ts: the user's git settings for a repository. Asked of git once, and again when a file they came from has changed:
 // starting git costs as much as a tenth of a sandbox.
-import { lstatSync, mkdirSync, readFileSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { mkdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { replaceFile } from '../lib/files.ts';
 import { shortHash } from '../lib/short-hash.ts';
 import { userGit } from './host-git.ts';
@@ -30,8 +30,8 @@ export async function readSettings(input: SettingsInput): Promise<ReadonlyMap<st
   if (memory?.key === key && memory.files.every(([path, stamp]) => stampOf(path) === stamp)) return new Map(memory.settings);
   const listing = await userGit(['config', '--list', '-z', '--show-origin', '--includes'], { cwd: input.root, home: input.home, configHome: input.configHome });
   if (listing.exitCode !== 0) return null;
-  const { origins, settings } = parseListing(listing.stdout);
-  const files = new Set([...places(input), ...origins.map((path) => (isAbsolute(path) ? path : join(input.root, path)))]);
+  const { origins, settings } = parseListing(listing.stdout, input);
+  const files = new Set([...places(input), ...origins]);
   mkdirSync(input.cacheDir, { recursive: true, mode: 0o700 });
   replaceFile(file, JSON.stringify({ key, files: [...files].map((path) => [path, stampOf(path)] as const), settings: [...settings] } satisfies Memory));
   return settings;
@@ -42,22 +42,28 @@ function places({ gitDir, home, configHome }: SettingsInput): string[] {
   return [join(gitDir, 'config'), join(gitDir, 'config.worktree'), join(home, '.gitconfig'), join(configHome ?? join(home, '.config'), 'git/config'), '/etc/gitconfig', '/usr/local/etc/gitconfig'];
 }
 
+// Through links: many people keep their settings elsewhere and link to them.
 function stampOf(path: string): string {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
+  const stat = statSync(path, { throwIfNoEntry: false });
   return stat === undefined ? '' : `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
 }
 
 /** Rows come in pairs: where from, then "key\nvalue". The last value of a key counts. */
-function parseListing(listing: Buffer): { origins: string[]; settings: Map<string, string> } {
+function parseListing(listing: Buffer, { root, home }: SettingsInput): { origins: string[]; settings: Map<string, string> } {
   const words = listing.toString('utf8').split('\0');
   const origins = new Set<string>();
   const settings = new Map<string, string>();
   for (let i = 0; i + 1 < words.length; i += 2) {
     const origin = words[i] ?? '';
-    if (origin.startsWith('file:')) origins.add(origin.slice('file:'.length));
+    const file = origin.startsWith('file:') ? resolve(root, origin.slice('file:'.length)) : null;
+    if (file !== null) origins.add(file);
     const entry = words[i + 1] ?? '';
     const end = entry.indexOf('\n');
-    settings.set(end < 0 ? entry : entry.slice(0, end), end < 0 ? 'true' : entry.slice(end + 1));
+    const key = end < 0 ? entry : entry.slice(0, end);
+    const value = end < 0 ? 'true' : entry.slice(end + 1);
+    settings.set(key, value);
+    // A file to be included need not be there yet.
+    if (file !== null && /^include(if\..*)?\.path$/s.test(key)) origins.add(resolve(dirname(file), value.replace(/^~(?=\/)/, home)));
   }
   return { origins: [...origins], settings };
 }

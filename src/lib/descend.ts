@@ -61,12 +61,6 @@ export function openDirectory(path: string): Directory {
   return directory(fd);
 }
 
-/** The code of an error that came from the file system (ENOENT and its like), and of no other error. */
-export function errorCode(error: unknown): string | undefined {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return /^E[A-Z0-9]+$/.test(code) ? code : undefined;
-}
-
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
 // Node does not export O_PATH. With it a directory can be passed through that may be entered but not listed.
 const O_PATH = 0o10000000;

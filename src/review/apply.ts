@@ -2,7 +2,7 @@
 // Invariant: nothing is written through a symbolic link, outside the project or into .git; a file that is not what the
 // caller expected is left alone; a refusal leaves the tree as it was. A file is complete under its name or not there.
 import { randomBytes } from 'node:crypto';
-import { errorCode } from '../lib/descend.ts';
+import { errorCode } from '../lib/error-code.ts';
 import { giveOwner, keepOwner, openRoute, stateOf, type HostState, type Route } from './host.ts';
 import { inspectName } from './names.ts';
 

@@ -1,7 +1,8 @@
 // review/host.ts: find a path of the user's project without following a link, and say what is there.
 // Invariant: a Route holds one open descriptor for every directory on its way, so whatever happens to their names,
 // what it makes and removes is made and removed in the directories that were looked at.
-import { errorCode, openDirectory, type Directory, type Owner } from '../lib/descend.ts';
+import { errorCode } from '../lib/error-code.ts';
+import { openDirectory, type Directory, type Owner } from '../lib/descend.ts';
 import { visible } from '../lib/sanitize.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { inspectName } from './names.ts';

@@ -6,7 +6,8 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
-import { errorCode, openDirectory, type Directory } from '../lib/descend.ts';
+import { errorCode } from '../lib/error-code.ts';
+import { openDirectory, type Directory } from '../lib/descend.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { applyChange, TEMPORARY, temporaryName, type ApplyOp, type ApplyOutcome } from './apply.ts';
 import { hostState, openRoute, type HostState, type Route } from './host.ts';

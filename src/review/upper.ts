@@ -2,7 +2,8 @@
 // Invariant: only names and lstat are looked at, descriptor by descriptor; no link is followed, no content is read, and
 // nothing is listed that the sandbox could not see. A limit that is passed ends the listing before anything is copied.
 import { isUtf8 } from 'node:buffer';
-import { errorCode, openDirectory, type Directory, type Listed } from '../lib/descend.ts';
+import { errorCode } from '../lib/error-code.ts';
+import { openDirectory, type Directory, type Listed } from '../lib/descend.ts';
 import type { Refusal } from '../protocol/changes.ts';
 import { AgsError } from '../protocol/errors.ts';
 

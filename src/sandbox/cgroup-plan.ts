@@ -2,7 +2,16 @@
 // Invariant: a sandbox never leaves a limit that holds its launcher. A group is made below the launcher's own, or next to
 // it when every group on the way up is without a memory limit. Nothing is written, and nothing is started unless the
 // answer about systemd is older than this boot: this runs in front of every command.
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { run } from '../lib/process.ts';
 
@@ -18,7 +27,11 @@ export type CgroupPlan =
       /** The lowest process limit of the groups that were passed on the way up. */
       readonly processesAtMost: number | null;
     }
-  | { readonly kind: 'v1'; readonly parents: Readonly<Partial<Record<Controller, string>>>; readonly holds: readonly Controller[] }
+  | {
+      readonly kind: 'v1';
+      readonly parents: Readonly<Partial<Record<Controller, string>>>;
+      readonly holds: readonly Controller[];
+    }
   | {
       readonly kind: 'scope';
       readonly systemdRun: string;
@@ -57,7 +70,11 @@ export async function chooseCgroup(input: CgroupInput): Promise<CgroupPlan> {
 /** Lines are "number:controllers:path". Version 2 is the line without a controller. */
 function groupsOf(self: string): Map<string, string> {
   const lines = [...self.matchAll(/^\d+:([^:]*):\/?(.*)$/gm)];
-  return new Map(lines.flatMap(([, controllers = '', group = '']) => controllers.split(',').map((name): [string, string] => [name, group])));
+  return new Map(
+    lines.flatMap(([, controllers = '', group = '']) =>
+      controllers.split(',').map((name): [string, string] => [name, group]),
+    ),
+  );
 }
 
 function chooseV1(root: string, groups: ReadonlyMap<string, string>): CgroupPlan {
@@ -65,10 +82,13 @@ function chooseV1(root: string, groups: ReadonlyMap<string, string>): CgroupPlan
     const group = groups.get(controller);
     const parent = join(root, controller, group ?? '');
     // A container that shows its own group as the root has no such path: then there is nothing we may use.
-    return group !== undefined && writable(parent) && writable(join(parent, 'cgroup.procs')) ? [[controller, parent]] : [];
+    return group !== undefined && writable(parent) && writable(join(parent, 'cgroup.procs'))
+      ? [[controller, parent]]
+      : [];
   });
   const holds = parents.map(([controller]) => controller);
-  if (!holds.includes('memory') && !holds.includes('pids')) return { kind: 'none', why: 'cgroup v1 can only be used by root' };
+  if (!holds.includes('memory') && !holds.includes('pids'))
+    return { kind: 'none', why: 'cgroup v1 can only be used by root' };
   return { kind: 'v1', parents: Object.fromEntries(parents), holds };
 }
 
@@ -115,7 +135,8 @@ async function chooseScope(input: CgroupInput, otherwise: CgroupPlan): Promise<C
   if (!needed.every((name) => passed.includes(name))) return otherwise;
   if (!existsSync(systemdRun) || !existsSync(join(runtimeDir, 'systemd', 'private'))) return otherwise;
   const slice = await answerOnce(input, () => probeScope(root, runtimeDir, systemdRun));
-  if (slice === null) return { kind: 'none', why: 'the service manager of this user does not answer systemd-run --user --scope' };
+  if (slice === null)
+    return { kind: 'none', why: 'the service manager of this user does not answer systemd-run --user --scope' };
   const holds = ([...needed, 'cpu'] as const).filter((name) => passed.includes(name));
   return { kind: 'scope', systemdRun, slice, manager, runtimeDir, holds };
 }
@@ -123,17 +144,38 @@ async function chooseScope(input: CgroupInput, otherwise: CgroupPlan): Promise<C
 /** A scope that really has the limit we asked for. The answer is the directory it was in. */
 async function probeScope(root: string, runtimeDir: string, systemdRun: string): Promise<string | null> {
   const show = 'g=$(sed -n s/^0:://p /proc/self/cgroup); echo "$g"; cat "$1$g/memory.max" "$1$g/pids.max"';
-  const argv = [...scopeArgv(systemdRun, `ags-probe-${process.pid}`, { memoryBytes: 2 ** 26, processes: 64 }), '/bin/sh', '-c', show, 'sh', root];
+  const argv = [
+    ...scopeArgv(systemdRun, `ags-probe-${process.pid}`, { memoryBytes: 2 ** 26, processes: 64 }),
+    '/bin/sh',
+    '-c',
+    show,
+    'sh',
+    root,
+  ];
   const { stdout } = await run(argv, { env: { XDG_RUNTIME_DIR: runtimeDir, PATH: '/usr/bin:/bin' }, timeoutMs: 5000 });
   const [group = '', memory, processes] = stdout.toString('utf8').split('\n');
   return memory === String(2 ** 26) && processes === '64' ? join(root, group, '..') : null;
 }
 
 /** systemd-run moves itself into the new scope and becomes the command: terminal, input, output and exit code are the command's own. */
-export function scopeArgv(systemdRun: string, unit: string, limits: { memoryBytes: number; processes: number }): string[] {
+export function scopeArgv(
+  systemdRun: string,
+  unit: string,
+  limits: { memoryBytes: number; processes: number },
+): string[] {
   const properties = [`MemoryMax=${limits.memoryBytes}`, 'MemorySwapMax=0', `TasksMax=${limits.processes}`];
   const given = properties.flatMap((property) => ['-p', property]);
-  return [systemdRun, '--user', '--scope', '--quiet', '--collect', '--slice=ags.slice', `--unit=${unit}.scope`, ...given, '--'];
+  return [
+    systemdRun,
+    '--user',
+    '--scope',
+    '--quiet',
+    '--collect',
+    '--slice=ags.slice',
+    `--unit=${unit}.scope`,
+    ...given,
+    '--',
+  ];
 }
 
 // A "no" may only mean that the service manager was not up yet.
@@ -142,7 +184,10 @@ const NO_HOLDS_MS = 10 * 60_000;
 async function answerOnce(input: CgroupInput, ask: () => Promise<string | null>): Promise<string | null> {
   const file = join(input.cacheDir, 'systemd-scope.json');
   const known = readAnswer(file);
-  const fresh = known !== null && known.answer.bootId === input.bootId && (known.answer.slice !== null || known.ageMs < NO_HOLDS_MS);
+  const fresh =
+    known !== null &&
+    known.answer.bootId === input.bootId &&
+    (known.answer.slice !== null || known.ageMs < NO_HOLDS_MS);
   if (fresh) return known.answer.slice;
   const answer: ScopeAnswer = { bootId: input.bootId, slice: await ask() };
   mkdirSync(input.cacheDir, { recursive: true, mode: 0o700 });

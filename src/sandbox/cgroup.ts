@@ -1,12 +1,12 @@
 // sandbox/cgroup.ts: one control group per sandbox: made before its first process, emptied and removed after its last.
 // Invariant: limits are in place before anything can enter. When a group is closed no process is left in it and the group
 // is gone; if its owner was killed, its name says who that was, so that `ags cleanup` can finish the job.
-import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, readFileSync, readlinkSync, rmdirSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import type { Limits } from '../protocol/spec.ts';
 import { scopeArgv, type CgroupPlan, type Controller } from './cgroup-plan.ts';
+import { killAll, readIfThere, remove, tryRemove } from './cgroup-removal.ts';
 import { startTicks, unlessGone } from './process-tree.ts';
 
 export interface CgroupStats {
@@ -41,17 +41,24 @@ export function openCgroup(plan: CgroupPlan, id: string, limits: Limits): Cgroup
     case 'none':
       return group({ name, directories: [], prefix: [], env: {}, above: null });
     case 'v1': {
-      const made = Object.entries(plan.parents).map(([controller, parent]) => ({ controller, directory: join(parent, name) }));
+      const made = Object.entries(plan.parents).map(([controller, parent]) => ({
+        controller,
+        directory: join(parent, name),
+      }));
       return makeGroups(name, made, (controller) => settingsV1(limits)[controller as Controller]);
     }
     case 'v2': {
-      if (plan.enable.length > 0) writeFileSync(join(plan.parent, 'cgroup.subtree_control'), plan.enable.map((one) => `+${one}`).join(' '));
+      if (plan.enable.length > 0)
+        writeFileSync(join(plan.parent, 'cgroup.subtree_control'), plan.enable.map((one) => `+${one}`).join(' '));
       const processes = Math.min(limits.processes + HELPERS, plan.processesAtMost ?? Number.POSITIVE_INFINITY);
       const settings = plan.holds.flatMap((controller) => settingsV2(limits, processes)[controller]);
       return makeGroups(name, [{ controller: 'all', directory: join(plan.parent, name) }], () => settings);
     }
     case 'scope': {
-      const prefix = scopeArgv(plan.systemdRun, name, { memoryBytes: limits.memoryBytes, processes: limits.processes + HELPERS });
+      const prefix = scopeArgv(plan.systemdRun, name, {
+        memoryBytes: limits.memoryBytes,
+        processes: limits.processes + HELPERS,
+      });
       const directories = [join(plan.slice, `${name}.scope`)];
       return group({ name, directories, prefix, env: { XDG_RUNTIME_DIR: plan.runtimeDir }, above: plan.manager });
     }
@@ -63,7 +70,9 @@ export function staleCgroups(root: string): string[] {
   return listGroups(root, 0).filter((directory) => {
     const owner = ownerOf(basename(directory));
     // A number of another PID namespace says nothing here.
-    return owner !== null && owner.namespace === pidNamespace() && startTicks(owner.pid) !== owner.ticks && isOurs(directory);
+    return (
+      owner !== null && owner.namespace === pidNamespace() && startTicks(owner.pid) !== owner.ticks && isOurs(directory)
+    );
   });
 }
 
@@ -119,7 +128,10 @@ function makeGroups(name: string, made: readonly Made[], settings: (controller: 
     }
   } catch (cause) {
     for (const directory of directories) tryRemove(directory);
-    throw new AgsError('backend.failed', 'The control group of the sandbox could not be set up.', { cause, hint: 'Run: ags doctor' });
+    throw new AgsError('backend.failed', 'The control group of the sandbox could not be set up.', {
+      cause,
+      hint: 'Run: ags doctor',
+    });
   }
   return group({ name, directories, prefix: [], env: {}, above: null });
 }
@@ -135,9 +147,11 @@ interface Parts {
 
 function group(parts: Parts): Cgroup {
   const { name, directories, prefix, env, above } = parts;
-  const killedAbove = (): number => (above === null ? 0 : counter(readIfThere(join(above, 'memory.events')), 'oom_kill'));
+  const killedAbove = (): number =>
+    above === null ? 0 : counter(readIfThere(join(above, 'memory.events')), 'oom_kill');
   const before = killedAbove();
-  let last: CgroupStats | null = above === null ? null : { memoryBytes: 0, peakBytes: 0, oomKills: 0, processes: 0, forksRefused: 0 };
+  let last: CgroupStats | null =
+    above === null ? null : { memoryBytes: 0, peakBytes: 0, oomKills: 0, processes: 0, forksRefused: 0 };
   return {
     name,
     prefix,
@@ -145,7 +159,8 @@ function group(parts: Parts): Cgroup {
     // systemd-run has entered already.
     enterFiles: prefix.length > 0 ? [] : directories.map((directory) => join(directory, 'cgroup.procs')),
     stats() {
-      const gone = last && { ...last, memoryBytes: 0, processes: 0, oomKills: killedAbove() - before };
+      const oomKills = Math.max(last?.oomKills ?? 0, killedAbove() - before);
+      const gone = last && { ...last, memoryBytes: 0, processes: 0, oomKills };
       last = readStats(directories) ?? gone;
       return last;
     },
@@ -153,9 +168,13 @@ function group(parts: Parts): Cgroup {
     async [Symbol.asyncDispose]() {
       const gone = await Promise.all(directories.map(remove));
       if (gone.includes(false)) {
-        throw new AgsError('backend.failed', `Processes of the sandbox could not be ended; they are in ${directories.join(', ')}.`, {
-          hint: 'They are probably waiting for a device or a network file system. Later: ags cleanup',
-        });
+        throw new AgsError(
+          'backend.failed',
+          `Processes of the sandbox could not be ended; they are in ${directories.join(', ')}.`,
+          {
+            hint: 'They are probably waiting for a device or a network file system. Later: ags cleanup',
+          },
+        );
       }
     },
   };
@@ -163,7 +182,9 @@ function group(parts: Parts): Cgroup {
 
 function readStats(directories: readonly string[]): CgroupStats | null {
   const text = (...files: string[]): string | undefined =>
-    files.flatMap((file) => directories.map((directory) => readIfThere(join(directory, file)))).find((found) => found !== undefined);
+    files
+      .flatMap((file) => directories.map((directory) => readIfThere(join(directory, file))))
+      .find((found) => found !== undefined);
   const number = (...files: string[]): number | undefined => {
     const found = text(...files);
     return found === undefined ? undefined : Number(found);
@@ -175,55 +196,19 @@ function readStats(directories: readonly string[]): CgroupStats | null {
   // Read last: a group that goes meanwhile must not look like one in which nothing was killed.
   const events = text('memory.events', 'memory.oom_control');
   if (memoryBytes === undefined ? processes === undefined : events === undefined) return null;
-  return { memoryBytes: memoryBytes ?? 0, peakBytes, oomKills: counter(events, 'oom_kill'), processes: processes ?? 0, forksRefused };
+  return {
+    memoryBytes: memoryBytes ?? 0,
+    peakBytes,
+    oomKills: counter(events, 'oom_kill'),
+    processes: processes ?? 0,
+    forksRefused,
+  };
 }
 
 /** From lines of "word number". */
 function counter(text: string | undefined, word: string): number {
   const line = text?.split('\n').find((candidate) => candidate.startsWith(`${word} `));
   return Number(line?.slice(word.length) ?? 0);
-}
-
-/** True when the group is gone. A killed process needs a moment to leave; one that waits for a device may never. */
-async function remove(directory: string): Promise<boolean> {
-  for (let waitMs = 1; waitMs < 2000; waitMs *= 2) {
-    if (tryRemove(directory)) return true;
-    killAll(directory);
-    await sleep(waitMs);
-  }
-  return tryRemove(directory);
-}
-
-function tryRemove(directory: string): boolean {
-  try {
-    rmdirSync(directory);
-    return true;
-  } catch (error) {
-    const code = errorCode(error);
-    // A scope belongs to its service manager, which removes it as soon as it is empty.
-    if (code === 'ENOENT' || code === 'ENODEV') return true;
-    if (code === 'EBUSY' || code === 'ENOTEMPTY' || code === 'EACCES' || code === 'EPERM') return false;
-    throw error;
-  }
-}
-
-function killAll(directory: string): void {
-  // Without this a fork bomb can be faster than the loop below.
-  writeIfThere(join(directory, 'pids.max'), '0');
-  if (writeIfThere(join(directory, 'cgroup.kill'), '1')) return;
-  for (const line of (readIfThere(join(directory, 'cgroup.procs')) ?? '').split('\n')) {
-    const pid = Number(line);
-    // 0 stands for a process outside of our PID namespace, and for kill(2) it means ourselves.
-    if (pid > 1 && pid !== process.pid) signal(pid);
-  }
-}
-
-function signal(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    if (errorCode(error) !== 'ESRCH') throw error;
-  }
 }
 
 /** Another user's groups are theirs to clean up. */
@@ -254,38 +239,4 @@ function listGroups(directory: string, depth: number): string[] {
   if (depth === MAX_DEPTH) return [];
   const entries = unlessGone(() => readdirSync(directory, { withFileTypes: true }), []);
   return entries.flatMap((entry) => (entry.isDirectory() ? listGroups(join(directory, entry.name), depth + 1) : []));
-}
-
-function readIfThere(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw error;
-  }
-}
-
-// Not writeFileSync: it would create a missing file, which a cgroup answers with EACCES, and some files may not be read.
-function writeIfThere(file: string, value: string): boolean {
-  try {
-    const fd = openSync(file, constants.O_WRONLY);
-    try {
-      writeSync(fd, value);
-    } finally {
-      closeSync(fd);
-    }
-    return true;
-  } catch (error) {
-    if (isGone(error)) return false;
-    throw error;
-  }
-}
-
-function isGone(error: unknown): boolean {
-  const code = errorCode(error);
-  return code === 'ENOENT' || code === 'ENODEV';
-}
-
-function errorCode(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

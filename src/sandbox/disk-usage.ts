@@ -1,7 +1,18 @@
 // sandbox/disk-usage.ts: how much disk a sandbox holds: its directories, and files it has deleted but keeps open.
 // Invariant: what is walked is hostile. Every directory is entered by descriptor, so no link is followed and no path is too
 // long; names are bytes; what cannot be looked into is reported as such and never taken for empty.
-import { closeSync, constants, lstatSync, openSync, opendirSync, readdirSync, readlinkSync, statSync, type Dir, type Stats } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  lstatSync,
+  openSync,
+  opendirSync,
+  readdirSync,
+  readlinkSync,
+  statSync,
+  type Dir,
+  type Stats,
+} from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 
 export interface DiskUsage {
@@ -61,7 +72,12 @@ function* walk(handle: number, depth: number, input: DiskInput, total: Total, co
   }
 }
 
-function* countEntries(handle: number, input: DiskInput, total: Total, counted: Set<string>): Generator<void, Buffer[]> {
+function* countEntries(
+  handle: number,
+  input: DiskInput,
+  total: Total,
+  counted: Set<string>,
+): Generator<void, Buffer[]> {
   const below: Buffer[] = [];
   const directory = openListing(handle, total);
   if (directory === null) return below;
@@ -123,7 +139,11 @@ function isOver(input: DiskInput, total: Total): boolean {
 
 /** Null: it is gone, or no longer a directory. One that may not be read is counted as found, and said so. */
 function enter(path: string | Buffer, total: Total): number | null {
-  return look<number | null>(() => openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW), null, total);
+  return look<number | null>(
+    () => openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW),
+    null,
+    total,
+  );
 }
 
 function look<T>(at: () => T, nothing: T, total: Total): T {
@@ -139,7 +159,11 @@ function look<T>(at: () => T, nothing: T, total: Total): T {
 
 // A name on Linux need not be UTF-8; latin1 keeps every byte. Small batches, because a directory may hold a million names.
 function openListing(handle: number, total: Total): Dir | null {
-  return look<Dir | null>(() => opendirSync(`/proc/self/fd/${handle}`, { encoding: 'latin1', bufferSize: 128 }), null, total);
+  return look<Dir | null>(
+    () => opendirSync(`/proc/self/fd/${handle}`, { encoding: 'latin1', bufferSize: 128 }),
+    null,
+    total,
+  );
 }
 
 function at(handle: number, name: Buffer): Buffer {

@@ -14,7 +14,12 @@ export interface Breach {
 export const PACE = { firstMs: 250, usualMs: 250, fastestMs: 50, slowestMs: 1000 } as const;
 
 /** Half of the time until the limit at the present growth, within bounds, and never more than a tenth of the time at work. */
-export function nextDelayMs(now: { readonly used: number; readonly growthPerMs: number; readonly allowed: number; readonly costMs: number }): number {
+export function nextDelayMs(now: {
+  readonly used: number;
+  readonly growthPerMs: number;
+  readonly allowed: number;
+  readonly costMs: number;
+}): number {
   const leftMs = now.growthPerMs > 0 ? (now.allowed - now.used) / now.growthPerMs : Number.POSITIVE_INFINITY;
   const wanted = Math.min(PACE.usualMs, Math.max(PACE.fastestMs, leftMs / 2));
   return Math.min(PACE.slowestMs, Math.max(wanted, now.costMs * 10));
@@ -51,13 +56,20 @@ export function allowance(diskBytes: number): Allowance {
 const AT_LEAST_EVERY_MS = 10_000;
 
 /** Walking a tree is the dear part: only when the file system has lost a good part of what the sandbox may still write. */
-export function shouldMeasure(last: Measured, atStart: FreeSpace, free: FreeSpace, nowMs: number, allowed: Allowance): boolean {
+export function shouldMeasure(
+  last: Measured,
+  atStart: FreeSpace,
+  free: FreeSpace,
+  nowMs: number,
+  allowed: Allowance,
+): boolean {
   const sinceMs = nowMs - last.atMs;
   if (sinceMs < last.tookMs * 3) return false;
   const then = last.free ?? atStart;
   const lostBytes = then.bytes - free.bytes;
   const lostFiles = then.files - free.files;
-  if (lostBytes > step(allowed.bytes, last.usage.bytes) || lostFiles > step(allowed.files, last.usage.files)) return true;
+  if (lostBytes > step(allowed.bytes, last.usage.bytes) || lostFiles > step(allowed.files, last.usage.files))
+    return true;
   return sinceMs >= AT_LEAST_EVERY_MS && (lostBytes !== 0 || lostFiles !== 0);
 }
 
@@ -70,9 +82,11 @@ export function diskBreach(usage: DiskUsage, atStart: FreeSpace, free: FreeSpace
 }
 
 export function freeBreach(free: FreeSpace, floorBytes: number): Breach | null {
-  if (free.leastBytes < floorBytes) return { limit: 'free-space', unit: 'bytes', used: free.leastBytes, allowed: floorBytes };
+  if (free.leastBytes < floorBytes)
+    return { limit: 'free-space', unit: 'bytes', used: free.leastBytes, allowed: floorBytes };
   const floorFiles = Math.min(10_000, Math.floor(free.totalFiles / 50));
-  if (free.leastFiles < floorFiles) return { limit: 'free-space', unit: 'files', used: free.leastFiles, allowed: floorFiles };
+  if (free.leastFiles < floorFiles)
+    return { limit: 'free-space', unit: 'files', used: free.leastFiles, allowed: floorFiles };
   return null;
 }
 

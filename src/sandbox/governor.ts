@@ -5,7 +5,16 @@ import type { StatsFs } from 'node:fs';
 import { stat, statfs } from 'node:fs/promises';
 import type { Limits } from '../protocol/spec.ts';
 import { measureDisk } from './disk-usage.ts';
-import { allowance, diskBreach, freeBreach, memoryUsed, nextDelayMs, PACE, shouldLookForMemoryFiles, shouldMeasure } from './governor-rules.ts';
+import {
+  allowance,
+  diskBreach,
+  freeBreach,
+  memoryUsed,
+  nextDelayMs,
+  PACE,
+  shouldLookForMemoryFiles,
+  shouldMeasure,
+} from './governor-rules.ts';
 import type { Breach, FreeSpace, Measured } from './governor-rules.ts';
 import { exactMemory, machineSharedBytes, quickMemory } from './memory-usage.ts';
 import { processTree, startTicks } from './process-tree.ts';
@@ -71,7 +80,11 @@ export function watchSandbox(input: WatchInput): Watch {
     if (input.watchMemory && used > allowed) report({ limit: 'memory', unit: 'bytes', used, allowed });
     const growthPerMs = (used - last.used) / (atMs - last.atMs);
     last = { atMs, used };
-    lookIn(input.watchMemory ? nextDelayMs({ used, growthPerMs, allowed, costMs: performance.now() - atMs }) : PACE.slowestMs);
+    lookIn(
+      input.watchMemory
+        ? nextDelayMs({ used, growthPerMs, allowed, costMs: performance.now() - atMs })
+        : PACE.slowestMs,
+    );
   };
   const lookIn = (delayMs: number): void => {
     if (ended.signal.aborted) return;
@@ -103,8 +116,14 @@ function memoryMeter(input: WatchInput, signal: AbortSignal): (pids: readonly nu
     if (!input.watchMemory) return quick.privateBytes;
     const sharedNow = machineSharedBytes();
     const mightBeOver = quick.atMostBytes + memoryFileBytes > allowed;
-    if (shouldLookForMemoryFiles(sharedNow - sharedThen, memoryFileBytes, allowed) || (mightBeOver && memoryFileBytes > 0)) {
-      const open = await measureDisk({ directories: [], pids, maxBytes: Number.POSITIVE_INFINITY, maxFiles: Number.POSITIVE_INFINITY }, signal);
+    if (
+      shouldLookForMemoryFiles(sharedNow - sharedThen, memoryFileBytes, allowed) ||
+      (mightBeOver && memoryFileBytes > 0)
+    ) {
+      const open = await measureDisk(
+        { directories: [], pids, maxBytes: Number.POSITIVE_INFINITY, maxFiles: Number.POSITIVE_INFINITY },
+        signal,
+      );
       memoryFileBytes = open?.memoryFileBytes ?? memoryFileBytes;
       sharedThen = sharedNow;
     }
@@ -121,7 +140,12 @@ interface DiskLook {
 function diskMeter(input: WatchInput, signal: AbortSignal): (pids: readonly number[]) => Promise<DiskLook> {
   const allowed = allowance(input.limits.diskBytes);
   const start = freeSpace(input.directories);
-  let last: Measured = { atMs: performance.now(), tookMs: 0, usage: { bytes: 0, files: 0, memoryFileBytes: 0, complete: true }, free: null };
+  let last: Measured = {
+    atMs: performance.now(),
+    tookMs: 0,
+    usage: { bytes: 0, files: 0, memoryFileBytes: 0, complete: true },
+    free: null,
+  };
   let busy = false;
   const measure = async (pids: readonly number[]): Promise<Breach | null> => {
     const [atStart, free] = [await start, await freeSpace(input.directories)];
@@ -129,7 +153,10 @@ function diskMeter(input: WatchInput, signal: AbortSignal): (pids: readonly numb
     const low = freeBreach(free, input.freeFloorBytes);
     const atMs = performance.now();
     if (low !== null || !shouldMeasure(last, atStart, free, atMs, allowed)) return low;
-    const usage = await measureDisk({ directories: input.directories, pids, maxBytes: allowed.bytes, maxFiles: allowed.files }, signal);
+    const usage = await measureDisk(
+      { directories: input.directories, pids, maxBytes: allowed.bytes, maxFiles: allowed.files },
+      signal,
+    );
     if (usage === null) return null;
     last = { atMs, tookMs: performance.now() - atMs, usage, free };
     return diskBreach(usage, atStart, free, allowed);

@@ -66,18 +66,29 @@ export function holds(plan: CgroupPlan, controller: Controller): boolean {
 function processesInForce(limits: Limits, host: LimitHost): LimitInForce {
   const allowed = limits.processes;
   const base = { name: 'processes', allowed } as const;
-  if (countsPerSandbox(host.kernel)) return { ...base, held: 'kernel', means: `${allowed} processes and threads, RLIMIT_NPROC inside` };
-  if (holds(host.cgroup, 'pids')) return { ...base, held: 'kernel', means: `${allowed} processes and threads, ${cgroupWords(host.cgroup)}` };
-  return { ...base, held: 'no', means: 'processes are not limited: Linux before 5.14 cannot count them per sandbox, and there is no cgroup' };
+  if (countsPerSandbox(host.kernel))
+    return { ...base, held: 'kernel', means: `${allowed} processes and threads, RLIMIT_NPROC inside` };
+  if (holds(host.cgroup, 'pids'))
+    return { ...base, held: 'kernel', means: `${allowed} processes and threads, ${cgroupWords(host.cgroup)}` };
+  return {
+    ...base,
+    held: 'no',
+    means: 'processes are not limited: Linux before 5.14 cannot count them per sandbox, and there is no cgroup',
+  };
 }
 
 function memoryInForce(limits: Limits, host: LimitHost): LimitInForce {
   const base = { name: 'memoryBytes', allowed: limits.memoryBytes } as const;
   const size = formatSize(limits.memoryBytes);
-  if (holds(host.cgroup, 'memory')) return { ...base, held: 'kernel', means: `${size} for all processes together, ${cgroupWords(host.cgroup)}` };
+  if (holds(host.cgroup, 'memory'))
+    return { ...base, held: 'kernel', means: `${size} for all processes together, ${cgroupWords(host.cgroup)}` };
   const each = formatSize(dataBytes(limits, host));
   const why = host.cgroup.kind === 'none' ? host.cgroup.why : 'the cgroup has no memory controller';
-  return { ...base, held: 'watched', means: `${size} for all processes together, and RLIMIT_DATA ${each} for each one (${why})` };
+  return {
+    ...base,
+    held: 'watched',
+    means: `${size} for all processes together, and RLIMIT_DATA ${each} for each one (${why})`,
+  };
 }
 
 function plainRows(limits: Limits): LimitInForce[] {
@@ -85,7 +96,12 @@ function plainRows(limits: Limits): LimitInForce[] {
   return [
     { name: 'openFiles', allowed: openFiles, held: 'kernel', means: `${openFiles} open files per process` },
     { name: 'fileBytes', allowed: fileBytes, held: 'kernel', means: `${formatSize(fileBytes)} per file` },
-    { name: 'diskBytes', allowed: diskBytes, held: 'watched', means: `${formatSize(diskBytes)} written in workspace and home` },
+    {
+      name: 'diskBytes',
+      allowed: diskBytes,
+      held: 'watched',
+      means: `${formatSize(diskBytes)} written in workspace and home`,
+    },
     { name: 'tmpBytes', allowed: tmpBytes, held: 'kernel', means: `${formatSize(tmpBytes)} in /tmp` },
     cpuSeconds === null
       ? { name: 'cpuSeconds', allowed: null, held: 'no', means: 'CPU time is not limited' }
@@ -133,5 +149,12 @@ function hardLimits(procLimits: string): Record<keyof typeof ROWS, number> {
     const value = line?.slice(row.length).trim().split(/\s+/)[1];
     return value === undefined || value === 'unlimited' ? Number.POSITIVE_INFINITY : Number(value);
   };
-  return { core: of(ROWS.core), nofile: of(ROWS.nofile), fsize: of(ROWS.fsize), nproc: of(ROWS.nproc), data: of(ROWS.data), cpu: of(ROWS.cpu) };
+  return {
+    core: of(ROWS.core),
+    nofile: of(ROWS.nofile),
+    fsize: of(ROWS.fsize),
+    nproc: of(ROWS.nproc),
+    data: of(ROWS.data),
+    cpu: of(ROWS.cpu),
+  };
 }

@@ -21,7 +21,10 @@ export interface ExactMemory {
 /** Takes some 40 µs per process and no lock of theirs. */
 export function quickMemory(pids: readonly number[]): QuickMemory {
   const each = pids.map((pid) => parseStatus(unlessGone(() => readFileSync(`/proc/${pid}/status`, 'latin1'), '')));
-  return { atMostBytes: sum(each.map((one) => one.atMostBytes)), privateBytes: sum(each.map((one) => one.privateBytes)) };
+  return {
+    atMostBytes: sum(each.map((one) => one.atMostBytes)),
+    privateBytes: sum(each.map((one) => one.privateBytes)),
+  };
 }
 
 /** Walks page tables, a millisecond or more per process, and waits for its locks: never on the main thread. */

@@ -17,6 +17,7 @@ exec "$@"
 /**
  * Arguments: syscall numbers, the sandbox's ids and those of the project's owner (who is shown as the sandbox's user), run directory, stage, overlay options, cgroup files, staged paths, bwrap and its arguments.
  * The run directory is mounted over the stage, because the sandbox's user cannot walk down to it through root's home.
+ * Pipes and the terminal are given to the sandbox's user, who could not open /dev/stderr otherwise; files are left alone.
  * open_tree, mount_setattr and move_mount have the same numbers on every architecture.
  */
 export const ROOT_LAUNCHER = `use strict;
@@ -60,6 +61,7 @@ if ($overlay ne '') {
   syscall($mount, $type, $at, $type, 0, $options) == 0 or fail('mount the workspace');
 }
 chdir '/';
+for my $stream (*STDIN, *STDOUT, *STDERR) { chown $uid, $gid, $stream if -p $stream || -t $stream }
 $) = "$gid $gid"; $( = $gid; $< = $uid; $> = $uid;
 fail('give root up') if $< != $uid || $> != $uid || $( + 0 != $gid || $) ne "$gid $gid";
 exec { $ARGV[0] } @ARGV or fail("start $ARGV[0]");

@@ -2,6 +2,7 @@
 // Invariant: what is started is exactly what planLaunch printed; a sandbox whose set-up did not finish never ran the command.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { signalNumber } from '../lib/process.ts';
@@ -94,6 +95,7 @@ function attach(child: ChildProcess): Promise<Sandbox> {
   return new Promise((resolve, reject) => {
     let status = '';
     let initPid = 0;
+    let initTicks = '';
     let commandExit: number | null = null;
     const done = new Promise<number>((finish, fail) => {
       child.on('error', (error) => {
@@ -102,8 +104,8 @@ function attach(child: ChildProcess): Promise<Sandbox> {
         fail(failure);
       });
       child.on('close', (code, signal) => {
-        if (commandExit !== null) return finish(commandExit);
-        if (initPid !== 0 && signal !== null) return finish(128 + signalNumber(signal));
+        const ended = commandExit ?? (initPid !== 0 && signal !== null ? 128 + signalNumber(signal) : null);
+        if (ended !== null) return void gone(initPid, initTicks).then(() => finish(ended));
         const failure = new AgsError('backend.failed', `The sandbox could not be set up (${signal ?? `exit ${code}`}); the command was not run.`, { hint: 'The line above says what failed. See also: ags doctor' });
         reject(failure);
         fail(failure);
@@ -115,21 +117,29 @@ function attach(child: ChildProcess): Promise<Sandbox> {
     pipe?.on('data', (chunk: Buffer) => {
       status += chunk.toString('utf8');
       initPid = Number(/"child-pid":\s*(\d+)[\s,}]/.exec(status)?.[1] ?? initPid);
+      if (initTicks === '') initTicks = statOf(initPid)?.startTicks ?? '';
       const exit = /"exit-code":\s*(\d+)[\s,}]/.exec(status)?.[1];
       if (exit !== undefined) commandExit = Number(exit);
-      if (initPid !== 0) resolve({ initPid, stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, done, signal: (name) => signalCommand(initPid, name), kill: () => void child.kill('SIGKILL') });
+      if (initPid !== 0) resolve({ initPid, stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, done, signal: (name) => void signalCommand(initPid, name), kill: () => void child.kill('SIGKILL') });
     });
   });
 }
 
+// bwrap ends when the command does; the kernel takes a moment longer to end what else ran inside, and lets go of PID 1 last.
+async function gone(initPid: number, startTicks: string): Promise<void> {
+  for (let stat = statOf(initPid); stat !== null && stat.startTicks === startTicks && stat.state !== 'Z'; stat = statOf(initPid)) await sleep(1);
+}
+
 // PID 1 inside is bwrap's own init, which ignores signals; its only child at the start is the command.
-function signalCommand(initPid: number, name: NodeJS.Signals): void {
-  const command = firstChild(initPid);
+async function signalCommand(initPid: number, name: NodeJS.Signals): Promise<void> {
+  let command = firstChild(initPid);
+  // bwrap reports the sandbox before it has made the command's process.
+  for (; command === null && statOf(initPid) !== null; command = firstChild(initPid)) await sleep(2);
   if (command === null) return;
   // What a terminal sends goes to the whole job; what another process sends goes to the command alone.
   const toGroup = name === 'SIGINT' || name === 'SIGQUIT';
   try {
-    process.kill(toGroup ? -command : command, name);
+    process.kill(toGroup ? -(statOf(command)?.group ?? command) : command, name);
   } catch {
     // It has just ended.
   }
@@ -139,6 +149,17 @@ function firstChild(pid: number): number | null {
   try {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
     return children[0] === undefined || children[0] === '' ? null : Number(children[0]);
+  } catch {
+    return null;
+  }
+}
+
+function statOf(pid: number): { state: string; group: number; startTicks: string } | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name of a program may hold spaces and brackets; the fields begin after the last closing one.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { state: fields[0] ?? '', group: Number(fields[2]), startTicks: fields[19] ?? '' };
   } catch {
     return null;
   }

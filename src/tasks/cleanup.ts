@@ -126,8 +126,8 @@ function cgroupItems(): CleanupItem[] {
     const directories = stale.filter((directory) => basename(directory) === name);
     return {
       kind: 'cgroup',
-      name,
-      why: 'of a sandbox whose ags was killed',
+      name: name.replace(/^ags-([a-z0-9-]+)\..*$/, '$1'),
+      why: 'its ags was killed',
       bytes: 0,
       losesWork: false,
       async remove() {

@@ -11,7 +11,7 @@ import type { Stdio } from '../sandbox/backend.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { createTask, removeTask, writeRun, writeTask } from '../store/tasks.ts';
 import { createRun, planRun, type RunPlan } from './prepare.ts';
-import { supervise } from './supervise.ts';
+import { catchSignals, supervise } from './supervise.ts';
 import { describeStrength } from './strength.ts';
 import type { World } from './world.ts';
 
@@ -36,6 +36,7 @@ export interface RunResult {
 export async function runCommand(world: World, request: RunRequest): Promise<RunResult> {
   const plan = await planRun(world, request.flags);
   for (const notice of plan.notices) request.notice(notice);
+  using signals = catchSignals();
   const { id, paths } = createTask(world.stateDir, request.name ?? request.command.slice(0, 2).join('-').split('/').at(-1) ?? request.kind, randomWord);
   let keep = false;
   try {
@@ -45,7 +46,7 @@ export async function runCommand(world: World, request: RunRequest): Promise<Run
     const spec = await createRun(world, plan, paths, id);
     await using cgroup = openCgroup(plan.host.cgroupPlan, id, spec.limits);
     const options = await nativeOptions(world, plan, spec, paths.runDir, id, { files: cgroup.enterFiles, prefix: cgroup.prefix, env: cgroup.env });
-    const outcome = await supervise({ world, request, spec, paths, cgroup, backend: createNative(options), holdsMemory: plan.host.cgroupPlan.kind !== 'none' && plan.host.cgroupPlan.holds.includes('memory'), onStart: () => writeRun(paths, { ...run, state: advance(run.state, 'running') }) });
+    const outcome = await supervise({ world, request, spec, paths, cgroup, signals, backend: createNative(options), holdsMemory: plan.host.cgroupPlan.kind !== 'none' && plan.host.cgroupPlan.holds.includes('memory'), onStart: () => writeRun(paths, { ...run, state: advance(run.state, 'running') }) });
     const changed = await import('./changed.ts').then(({ hasChanges }) => hasChanges(paths, plan));
     keep = changed;
     if (changed) writeRun(paths, { ...run, state: advance('running', outcome.ended === null ? 'ready' : 'stopped'), exitCode: outcome.exitCode, endedAtMs: world.now().getTime(), ...(outcome.ended === null ? {} : { reason: outcome.ended }) }, { durable: true });

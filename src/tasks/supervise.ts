@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import { existsSync, statfsSync } from 'node:fs';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { formatDuration, formatSize } from '../lib/units.ts';
-import type { Backend, Sandbox } from '../sandbox/backend.ts';
+import type { Backend } from '../sandbox/backend.ts';
 import type { Cgroup } from '../sandbox/cgroup.ts';
 import type { Breach, Watch, WatchInput } from '../sandbox/governor.ts';
 import type { TaskPaths } from '../store/layout.ts';
@@ -14,6 +14,32 @@ import type { World } from './world.ts';
 // SIGKILL cannot be passed on; die-with-parent stands for it.
 const FORWARDED: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];
 
+/** From here on a signal neither ends us half-way nor gets lost: before the start it is remembered, afterwards passed on. */
+export function catchSignals(): Signals {
+  let to: ((name: NodeJS.Signals) => void) | null = null;
+  let early: NodeJS.Signals | null = null;
+  const caught = (name: NodeJS.Signals): void => {
+    if (to === null) early ??= name;
+    else to(name);
+  };
+  for (const name of FORWARDED) process.on(name, caught);
+  return {
+    get early() {
+      return early;
+    },
+    passTo: (receiver) => void (to = receiver),
+    [Symbol.dispose]() {
+      for (const name of FORWARDED) process.off(name, caught);
+    },
+  };
+}
+
+export interface Signals extends Disposable {
+  /** The first one that came while there was nothing to pass it to. */
+  readonly early: NodeJS.Signals | null;
+  passTo(receiver: (name: NodeJS.Signals) => void): void;
+}
+
 export async function supervise(input: {
   world: World;
   request: RunRequest;
@@ -21,26 +47,22 @@ export async function supervise(input: {
   paths: TaskPaths;
   backend: Backend;
   cgroup: Cgroup;
+  signals: Signals;
   holdsMemory: boolean;
   onStart(): void;
 }): Promise<{ exitCode: number; ended: string | null }> {
-  const { spec, paths } = input;
-  let sandbox: Sandbox | null = null;
-  let early: NodeJS.Signals | null = null;
-  const forward = (name: NodeJS.Signals): void => {
-    if (sandbox === null) early = name;
-    else sandbox.signal(name);
-  };
-  for (const name of FORWARDED) process.on(name, forward);
+  const { spec, paths, signals } = input;
   const terminal = await input.request.openStdio();
   let ended: string | null = null;
   try {
-    sandbox = await input.backend.start(spec, input.request.command, terminal.stdio);
+    const sandbox = await input.backend.start(spec, input.request.command, terminal.stdio);
     input.onStart();
+    const { early } = signals;
     if (early !== null) sandbox.kill();
+    signals.passTo((name) => sandbox.signal(name));
     const end = (breach: Breach): void => {
       ended = describeBreach(breach);
-      sandbox?.kill();
+      sandbox.kill();
       input.cgroup.kill();
     };
     const watch = watchSoon({ initPid: sandbox.initPid, limits: spec.limits, watchMemory: !input.holdsMemory, directories: [paths.upper, paths.home, paths.copy, paths.git].filter((path) => existsSync(path)), freeFloorBytes: freeFloor(paths.root), onBreach: end });
@@ -49,7 +71,6 @@ export async function supervise(input: {
     return { exitCode: early === null ? exitCode : 128 + (constants.signals[early] ?? 15), ended: outOfMemory ? `A process was ended by the kernel: together they used the ${formatSize(spec.limits.memoryBytes)} of memory allowed (limits.memory).` : ended };
   } finally {
     await terminal.close();
-    for (const name of FORWARDED) process.off(name, forward);
   }
 }
 

@@ -23,8 +23,7 @@ export async function openTerminal(user: { stdin: In; stdout: Out; stderr: Out }
   pty.slave.destroy();
   await once(pty.slave, 'close');
   closeTwins(slave);
-  // A window that is closed also sends SIGHUP, which is passed on; what still wants to read or write only gets errors.
-  for (const stream of [user.stdin, user.stdout, user.stderr]) if (stream.isTTY) stream.on('error', () => undefined);
+  outliveWindow([user.stdin, user.stdout, user.stderr]);
   const resize = (): void => {
     if (screen !== undefined) pty.resize(screen.columns, screen.rows);
   };
@@ -52,6 +51,14 @@ export async function openTerminal(user: { stdin: In; stdout: Out; stderr: Out }
       keyboard?.release();
     },
   };
+}
+
+/** A window that is closed also sends SIGHUP, which is passed on; who then still reads or writes gets errors only. */
+function outliveWindow(streams: readonly (In | Out)[]): void {
+  let closed = false;
+  for (const stream of streams) if (stream.isTTY) stream.on('error', () => (closed = true));
+  // Node itself aborts, with a stack trace, when it cannot restore a terminal that is gone.
+  process.once('exit', () => closed && process.kill(process.pid, 'SIGHUP'));
 }
 
 /** In raw mode every key goes inside, Ctrl-C too. A job in the background must leave the keyboard to the shell, or is stopped. */

@@ -1,6 +1,8 @@
 // test/attacks/host-view.ts: what the host sees of a sandbox's processes, and a wait that ends.
+import type { ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Machine } from '../harness.ts';
 
 /** Processes of this machine that have the word in their command line. Zombies have none. */
 export function processesWith(word: string): number[] {
@@ -34,4 +36,14 @@ export function endProcessesWith(word: string): void {
       // It has ended.
     }
   }
+}
+
+/** Starts a command and waits until it has said "ready". */
+export async function startReady(machine: Machine, command: readonly string[], flags: readonly string[] = []): Promise<ChildProcess> {
+  const child = machine.start(['exec', '--review', 'later', ...flags, '--', ...command]);
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
+  if (!(await until(() => said.includes('ready') || child.exitCode !== null))) throw new Error(`it did not start: ${said}`);
+  if (!said.includes('ready')) throw new Error(`it ended: ${said}`);
+  return child;
 }

@@ -24,7 +24,7 @@ describe.each(CALLERS)('as %s', (caller) => {
 
   test('twenty megabytes go in and come out unchanged, on both streams at once', async () => {
     const bytes = randomBytes(20 * 1024 * 1024);
-    const child = machine.start(['exec', '--', 'tee', '/dev/stderr']);
+    const child = machine.start(['exec', '--', 'bash', '-c', 'tee >(cat >&2); wait $!']);
     child.stdin?.end(bytes);
     const { code, stdout, stderr } = await finished(child);
     expect({ code, stdout: digest(stdout), stderr: digest(stderr) }).toEqual({ code: 0, stdout: digest(bytes), stderr: digest(bytes) });
@@ -38,6 +38,10 @@ describe.each(CALLERS)('as %s', (caller) => {
 
   test('a reader that stops reading ends the command by SIGPIPE', async () => {
     expect(await shell('ags exec -- yes | head -1; echo ${PIPESTATUS[0]}')).toEqual({ code: 0, stdout: 'y\n141\n', stderr: '' });
+  });
+
+  test('streams can be opened by their names, as scripts do', async () => {
+    expect(await shell("echo in | ags exec -- sh -c 'cat /dev/stdin; echo out > /dev/stdout; echo err > /dev/stderr' 2> >(cat >&2) | cat; wait $!")).toEqual({ code: 0, stdout: 'in\nout\n', stderr: 'err\n' });
   });
 
   test('a command whose input is closed sees the end of it, and one whose streams are closed still runs', async () => {

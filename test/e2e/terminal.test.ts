@@ -37,6 +37,10 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(await screen.ended()).toEqual({ shown: 'ready\none line\nONE LINE\n', code: 0 });
   });
 
+  test('streams that are the terminal can be opened by their names', async () => {
+    expect(await screen.run("ags exec -- sh -c 'echo out > /dev/stdout; echo err > /dev/stderr; echo tty > /dev/tty'")).toEqual({ shown: 'out\nerr\ntty\n', code: 0 });
+  });
+
   test('the controlling terminal can be written by its name while the streams are elsewhere', async () => {
     expect(await screen.run("ags exec -- sh -c 'echo seen > /dev/tty' < /dev/null > /dev/null")).toEqual({ shown: 'seen\n', code: 0 });
   });

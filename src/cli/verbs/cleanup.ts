@@ -66,7 +66,7 @@ function report(cleanup: Cleanup, done: readonly CleanupItem[], failed: readonly
     ...(done.length === 0 ? [] : [section(dryRun ? 'Would be removed' : 'Removed', list(done), paint)]),
     ...(failed.length === 0 ? [] : [section('In use, or not to be removed now', list(failed), paint)]),
     ...keptPart(cleanup.kept, paint, ctx.now().getTime()),
-    `${done.length === 0 ? 'There is nothing to clean up' : `${count(done.length, 'item')}, ${formatSize(freed)}${dryRun ? '' : ' freed'}`}${cleanup.running === 0 ? '' : `; ${count(cleanup.running, 'sandbox is', 'sandboxes are')} running`}.\n`,
+    `${done.length === 0 ? 'There is nothing to clean up' : `${count(done.length, 'item')}${freed === 0 ? '' : `, ${formatSize(freed)}${dryRun ? '' : ' freed'}`}`}${cleanup.running === 0 ? '' : `; ${count(cleanup.running, 'sandbox is', 'sandboxes are')} running`}.\n`,
   ];
   return parts.join('\n');
 }

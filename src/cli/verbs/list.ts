@@ -56,19 +56,14 @@ function taskTable(tasks: readonly TaskRow[], projects: boolean, paint: Paint, c
       cut(shellLine(task.command), commandWidth),
     ]),
   ];
-  const full = table(rows(Number.POSITIVE_INFINITY));
   const columns = ctx.stdout.isTTY ? ctx.stdout.columns : Number.POSITIVE_INFINITY;
-  const used = Math.max(...table(rows(0)).split('\n').map((line) => widthOf(plain(line)))) - 1;
-  const lines = (plainFits(full, columns) ? full : table(rows(Math.max(12, columns - used)))).trimEnd().split('\n');
+  const used = widestLine(table(rows(0).map((row) => [...row.slice(0, -1), '|']))) - 1;
+  const lines = table(rows(Math.max(12, columns - used))).trimEnd().split('\n');
   return lines.map((line, i) => `${line}\n${reasonLine(tasks[i - 1], paint)}`).join('');
 }
 
-function plainFits(text: string, columns: number): boolean {
-  return text.split('\n').every((line) => widthOf(plain(line)) <= columns);
-}
-
-function plain(line: string): string {
-  return line.replaceAll(/\u001b\[\d+m/g, '');
+function widestLine(text: string): number {
+  return Math.max(...text.split('\n').map((line) => widthOf(line.replaceAll(/\u001b\[\d+m/g, ''))));
 }
 
 function reasonLine(task: TaskRow | undefined, paint: Paint): string {

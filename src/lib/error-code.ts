@@ -1,0 +1,7 @@
+// lib/error-code.ts: which file-system error is this?
+
+/** The code of an error that came from the file system (ENOENT and its like), and of no other error. */
+export function errorCode(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return /^E[A-Z0-9]+$/.test(code) ? code : undefined;
+}

@@ -1,0 +1,19 @@
+// What tests of real machines need: something that may be missing, and something that comes true in its own time.
+import { expect, test } from 'vitest';
+
+/** A test of something this machine may lack: left out with the reason, or failed where everything must be there. */
+export function given(there: boolean, what: string): (name: string, body: () => unknown, timeoutMs?: number) => void {
+  return (name, body, timeoutMs) => {
+    if (there) test(name, async () => void (await body()), timeoutMs);
+    else if (process.env['AGS_REQUIRE_ALL']) test(name, () => expect.fail(`this needs ${what}`));
+    else test.skip(`${name} (needs ${what})`, () => undefined);
+  };
+}
+
+export async function until(holds: () => boolean): Promise<void> {
+  const deadline = Date.now() + 4000;
+  while (!holds()) {
+    if (Date.now() > deadline) throw new Error('it did not come true within 4 s');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

@@ -16,11 +16,7 @@ export function createWorld(root, peers, quick) {
   const ags = installAgs(root, join(dir, 'ags'));
   if (peers !== null) cpSync(peers, join(dir, 'peers/node_modules'), { recursive: true });
   const isRoot = process.getuid() === 0;
-  const version = (env) => spawnSync(process.execPath, [ags, '--version'], { env: { PATH: process.env.PATH, HOME: dir, ...env } }).status === 0;
-  // The copy has the bundle only; a clone may be set to prefer the files it was made from.
-  const bundled = [{}, { AGS_DEV: '1' }].find(version);
-  if (bundled === undefined) throw new Error('the bundle does not start; run: npm run build');
-  const actors = { user: makeActor(dir, 'user', isRoot ? ORDINARY : process.getuid(), bundled), ...(isRoot ? { root: makeActor(dir, 'root', 0, bundled) } : {}) };
+  const actors = { user: makeActor(dir, 'user', isRoot ? ORDINARY : process.getuid()), ...(isRoot ? { root: makeActor(dir, 'root', 0) } : {}) };
   return {
     dir,
     quick,
@@ -36,17 +32,18 @@ export function createWorld(root, peers, quick) {
   };
 }
 
+/** What the package would install. */
 function installAgs(root, to) {
   for (const part of ['bin', 'package.json', 'dist/bundle']) cpSync(join(root, part), join(to, part), { recursive: true });
-  return join(to, 'bin/ags.js');
+  return join(to, 'bin/ags.cjs');
 }
 
-function makeActor(dir, name, uid, more) {
+function makeActor(dir, name, uid) {
   const home = join(dir, name);
   mkdirSync(home);
   const identity = process.getuid() === 0 ? { uid, gid: uid } : {};
   if (process.getuid() === 0) chownSync(home, uid, uid);
-  const env = { HOME: home, PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`, LANG: 'C.UTF-8', GIT_CONFIG_NOSYSTEM: '1', ...more };
+  const env = { HOME: home, PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`, LANG: 'C.UTF-8', GIT_CONFIG_NOSYSTEM: '1' };
   return { name, uid, home, env, identity };
 }
 

@@ -184,7 +184,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
     using machine = createMachine(caller, { git: false });
     const fake = program(
       machine,
-      `echo '{ "child-pid": 1 }' >&5; while [ "$1" != -- ]; do shift; done; shift; "$@"; echo '{ "exit-code": 0 }' >&5`,
+      `echo "{ \\"child-pid\\": $$ }" >&5; while [ "$1" != -- ]; do shift; done; shift; "$@"; echo '{ "exit-code": 0 }' >&5`,
     );
     const { problem } = probe(machine, fake);
     for (const lacking of [

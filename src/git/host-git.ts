@@ -17,9 +17,9 @@ const QUIET = [
 const BASE_ENV = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', GIT_TERMINAL_PROMPT: '0', GIT_NO_LAZY_FETCH: '1', GIT_NO_REPLACE_OBJECTS: '1', GIT_OPTIONAL_LOCKS: '0' };
 
 /** The user's repository, with the user's own settings. Reads only. */
-export function userGit(args: readonly string[], options: { cwd: string; home: string; configHome?: string | undefined }): Promise<Finished> {
+export function userGit(args: readonly string[], options: { cwd: string; home: string; configHome?: string | undefined; input?: Buffer }): Promise<Finished> {
   const env = { ...BASE_ENV, HOME: options.home, ...(options.configHome === undefined ? {} : { XDG_CONFIG_HOME: options.configHome }) };
-  return run(['git', ...QUIET, ...args], { cwd: options.cwd, env });
+  return run(['git', ...QUIET, ...args], { cwd: options.cwd, env, ...(options.input === undefined ? {} : { input: options.input }) });
 }
 
 /** A bare repository of ours, with no settings but these. */

@@ -89,8 +89,7 @@ export async function diffTrees(directory: string, base: string, head: string): 
 /** A unified diff of two blobs. null stands for "no file". Never coloured, always as text. */
 export async function diffBlobs(directory: string, before: string | null, after: string | null): Promise<string> {
   const empty = before === null || after === null ? (await must(directory, ['hash-object', '-w', '--stdin'], Buffer.alloc(0))).toString('utf8').trim() : '';
-  const out = await stagingGit(directory, ['diff', '--no-color', '--no-ext-diff', '--no-textconv', '--text', '--full-index', before ?? empty, after ?? empty], { maxBytes: 256 * 1024 * 1024 });
-  const text = out.stdout.toString('utf8');
+  const text = (await must(directory, ['diff', '--no-color', '--no-ext-diff', '--no-textconv', '--text', '--full-index', before ?? empty, after ?? empty])).toString('utf8');
   const start = text.indexOf('\n@@ ');
   return start < 0 ? '' : text.slice(start + 1);
 }

@@ -1,11 +1,13 @@
 // sandbox/native-scripts.ts: the two launchers, run by programs every system has (sh, or perl for root).
 // They stand between Node and bwrap because Node can neither mount nor change its identity in a child's namespace.
+// When the machine runs out of memory, the kernel should look here first.
 // Invariant: they take data as arguments only, and the last thing either does is exec bwrap in the same process, so the
 // process that Node watches is bwrap itself.
 
 /** Arguments: run directory, overlay options, files to enter, "--", bwrap and its arguments. Runs in a fresh user namespace. */
 export const USER_LAUNCHER = `set -eu
 dir=$1; overlay=$2; shift 2
+echo 800 > /proc/self/oom_score_adj
 while [ "$1" != -- ]; do echo 0 > "$1"; shift; done
 shift
 cd "$dir"
@@ -33,6 +35,7 @@ for my $file (@groups) { open(my $f, '>', $file) or fail("enter $file"); syswrit
 my ($bind, $type) = ("$stage\\0", "overlay\\0");
 syscall($mount, "$dir\\0", $bind, $none, 4096, 0) == 0 or fail('mount the run directory');
 chdir $stage or fail('enter the stage');
+open(my $oom, '>', '/proc/self/oom_score_adj') and do { syswrite $oom, '800'; close $oom };
 if (@staged) {
   my ($tmpfs, $at, $size) = ("tmpfs\\0", "stage\\0", "size=1m,mode=755\\0");
   syscall($mount, $tmpfs, $at, $tmpfs, 6, $size) == 0 or fail('make the stage');

@@ -120,7 +120,7 @@ function attach(child: ChildProcess): Promise<Sandbox> {
       if (initTicks === '') initTicks = statOf(initPid)?.startTicks ?? '';
       const exit = /"exit-code":\s*(\d+)[\s,}]/.exec(status)?.[1];
       if (exit !== undefined) commandExit = Number(exit);
-      if (initPid !== 0) resolve({ initPid, stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, done, signal: (name) => void signalCommand(initPid, name), kill: () => void child.kill('SIGKILL') });
+      if (initPid !== 0) resolve({ initPid, stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, done, signal: (name) => void signalCommand(initPid, name), kill: () => killBoth(child, initPid, initTicks) });
     });
   });
 }
@@ -128,6 +128,12 @@ function attach(child: ChildProcess): Promise<Sandbox> {
 // bwrap ends when the command does; the kernel takes a moment longer to end what else ran inside, and lets go of PID 1 last.
 async function gone(initPid: number, startTicks: string): Promise<void> {
   for (let stat = statOf(initPid); stat !== null && stat.startTicks === startTicks && stat.state !== 'Z'; stat = statOf(initPid)) await sleep(1);
+}
+
+// PID 1 inside is bound to bwrap's life only at the end of its set-up: before that it would stay, and run the command.
+function killBoth(child: ChildProcess, initPid: number, startTicks: string): void {
+  if (statOf(initPid)?.startTicks === startTicks) process.kill(initPid, 'SIGKILL');
+  child.kill('SIGKILL');
 }
 
 // PID 1 inside is bwrap's own init, which ignores signals; its only child at the start is the command.

@@ -1,14 +1,15 @@
 // tasks/capture.ts: take what a finished sandbox changed out of it, as git objects in our own staging repository.
 // Invariant: the host reads names and types by descriptor and nothing else; ignore rules, extended attributes and file
 // contents are read by programs in a throw-away sandbox, and contents come out as a checked pack only.
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { Refusal } from '../protocol/changes.ts';
 import { giveTree, removeTree, replaceFile } from '../lib/files.ts';
 import { formatSize } from '../lib/units.ts';
-import { inspectRepository } from '../git/inspect.ts';
-import { createStaging, receivePack } from '../git/staging.ts';
+import { CHECK_IGNORE, ignoredOnHost, ignoreInput, parseIgnored, trackedFiles } from '../git/ignored.ts';
+import { inspectRepository, type Repository } from '../git/inspect.ts';
+import { createStaging, listTree, receivePack } from '../git/staging.ts';
 import { inspectName } from '../review/names.ts';
 import { opaqueProbe, parseOpaque } from '../review/opaque.ts';
 import { listUpper, upperDirectories, UPPER_LIMITS, type UpperListing } from '../review/upper.ts';
@@ -42,22 +43,28 @@ export async function captureChanges(world: World, task: StoredTask, options: { 
   if (earlier !== null && (earlier.withIgnored || !options.withIgnored)) return earlier;
   const outDir = join(task.paths.runDir, 'out');
   removeTree(outDir);
+  // Together: what was captured earlier lies in that repository.
+  rmSync(file, { force: true });
   removeTree(task.paths.staging);
+  let complete = false;
   try {
     const ask = await openQuestions(world, task, outDir);
     const listing = await listChanges(task, ask);
     const named = refuseNames(listing);
-    const ignored = task.task.git ? await findIgnored(world, task, ask, outDir, named.entries.map((e) => e.path)) : new Set<string>();
+    const pipes = findPipes(task, listing.refused);
+    const ignored = task.task.git ? await findIgnored(world, task, ask, outDir, named.entries, pipes) : new Set<string>();
     const written = named.entries.filter((e) => e.kind === 'written');
     const wanted = written.filter((e) => options.withIgnored || !ignored.has(e.path));
     checkSizes(wanted);
     createStaging(task.paths.staging, task.run.objectFormat);
+    const tree = await pack(task, ask, outDir, wanted.map((e) => e.path), pipes);
+    const left = await leftOut(task, tree, wanted);
     const capture: Capture = {
       version: 1,
-      tree: await pack(task, ask, outDir, wanted.map((e) => e.path)),
+      tree,
       deleted: named.entries.filter((e) => e.kind === 'deleted' && (options.withIgnored || !ignored.has(e.path))).map((e) => e.path),
       removedDirs: listing.removed,
-      refused: named.refused,
+      refused: [...named.refused, ...left],
       ignored: {
         written: written.filter((e) => ignored.has(e.path)).map((e) => e.path),
         deleted: named.entries.filter((e) => e.kind === 'deleted' && ignored.has(e.path)).map((e) => e.path),
@@ -66,9 +73,12 @@ export async function captureChanges(world: World, task: StoredTask, options: { 
       withIgnored: options.withIgnored,
     };
     replaceFile(file, JSON.stringify(capture), { durable: true });
+    complete = true;
     return capture;
   } finally {
     removeTree(outDir);
+    // A pack that was refused half-way may be as large as the disk.
+    if (!complete) removeTree(task.paths.staging);
   }
 }
 
@@ -105,36 +115,65 @@ const GIT_ENV = {
   GIT_ATTR_NOSYSTEM: '1',
 } as const;
 
-/** By the project's rules as they stand inside. Only a convenience: an ignored file is thrown away unless the user looks at it. */
-async function findIgnored(world: World, task: StoredTask, ask: Ask, outDir: string, paths: readonly string[]): Promise<Set<string>> {
-  const repository = await inspectRepository(task.task.project, { home: world.home, configHome: world.env['XDG_CONFIG_HOME'], cacheDir: world.cacheDir });
-  if (repository === null || paths.length === 0) return new Set();
+/** By the rules as they stand inside for what was written, by the user's own for what was deleted. Only a convenience: an ignored file is thrown away unless the user looks at it. */
+async function findIgnored(world: World, task: StoredTask, ask: Ask, outDir: string, entries: UpperListing['entries'], cover: readonly string[]): Promise<Set<string>> {
+  const configHome = world.env['XDG_CONFIG_HOME'];
+  const repository = await inspectRepository(task.task.project, { home: world.home, configHome, cacheDir: world.cacheDir });
+  if (repository === null || entries.length === 0) return new Set();
+  const pathsOf = (kind: 'written' | 'deleted'): string[] => entries.filter((e) => e.kind === kind).map((e) => e.path);
+  const tree = { project: task.task.project, home: world.home, configHome };
+  const [written, deleted] = await Promise.all([askIgnored(world, task, ask, outDir, repository, pathsOf('written'), cover), ignoredOnHost(tree, pathsOf('deleted'))]);
+  if (written.length + deleted.length === 0) return new Set();
+  const tracked = await trackedFiles(tree);
+  return new Set([...written, ...deleted].filter((path) => !tracked.has(path)));
+}
+
+async function askIgnored(world: World, task: StoredTask, ask: Ask, outDir: string, repository: Repository, paths: readonly string[], cover: readonly string[]): Promise<string[]> {
+  if (paths.length === 0) return [];
   const git = captureGit(task, outDir);
   const excludes = [join(repository.commonDir, 'info/exclude'), repository.settings.get('core.excludesfile')?.replace(/^~\//, `${world.home}/`) ?? join(world.env['XDG_CONFIG_HOME'] ?? join(world.home, '.config'), 'git/ignore')];
   writeFileSync(join(git, 'info/exclude'), excludes.filter((path) => existsSync(path)).map((path) => readFileSync(path, 'utf8')).join('\n'));
-  const index = join(repository.gitDir, 'index');
-  if (existsSync(index)) copyFileSync(index, join(git, 'index'));
   giveTree(git, task.run.user);
   const answer = await ask({
-    argv: ['git', 'check-ignore', '-z', '--stdin'],
-    input: Buffer.from(paths.map((path) => `${path}\0`).join('')),
+    argv: ['git', ...CHECK_IGNORE],
+    input: ignoreInput(paths),
     env: { ...GIT_ENV, GIT_WORK_TREE: task.task.project },
     // 1: none is ignored.
     good: [0, 1],
+    cover,
   });
-  return new Set(answer.toString('utf8').split('\0').filter((path) => path !== ''));
+  return parseIgnored(answer);
+}
+
+// git opens these wherever it goes, and would wait at a pipe for ever.
+const READ_BY_GIT = /(^|\/)\.git(ignore|attributes)$/;
+
+function findPipes(task: StoredTask, refused: readonly Refusal[]): string[] {
+  const files = task.run.workspace === 'copy' ? task.paths.copy : task.paths.upper;
+  const pipes = refused.map((one) => one.path).filter((path) => READ_BY_GIT.test(path) && lstatSync(join(files, path), { throwIfNoEntry: false })?.isFIFO() === true);
+  if (pipes.length > 100) throw new AgsError('capture.refused', `${pipes.length} named pipes stand where git looks for its rules, for example ${pipes[0]}.`, { hint: 'This was done to keep you from looking. Throw the sandbox away: ags rm' });
+  return pipes;
 }
 
 /** Only the named files, byte for byte, as one checked pack. */
-async function pack(task: StoredTask, ask: Ask, outDir: string, paths: readonly string[]): Promise<string> {
+async function pack(task: StoredTask, ask: Ask, outDir: string, paths: readonly string[], cover: readonly string[]): Promise<string> {
   captureGit(task, outDir);
   const index = { GIT_INDEX_FILE: `${INSIDE.out}/index`, GIT_WORK_TREE: task.task.project };
   const env = { ...GIT_ENV, ...index, GIT_AUTHOR_NAME: 'ags', GIT_AUTHOR_EMAIL: 'ags@localhost', GIT_COMMITTER_NAME: 'ags', GIT_COMMITTER_EMAIL: 'ags@localhost' };
-  const tree = (await ask({ argv: ['sh', '-c', 'git update-index -z --add --stdin && git write-tree', 'sh'], input: Buffer.from(paths.map((path) => `${path}\0`).join('')), env })).toString('latin1').trim();
+  const tree = (await ask({ argv: ['sh', '-c', 'git update-index -z --add --stdin && git write-tree', 'sh'], input: Buffer.from(paths.map((path) => `${path}\0`).join('')), env, cover })).toString('latin1').trim();
   if (!/^[0-9a-f]{40}([0-9a-f]{24})?$/.test(tree)) throw new AgsError('capture.refused', 'The sandbox gave no tree.');
   const commit = 'c=$(git commit-tree -m captured "$1") && echo "$c" | git pack-objects --revs --stdout -q';
   await ask({ argv: ['sh', '-c', commit, 'sh', tree], input: Buffer.alloc(0), env, consume: (answer) => receivePack(task.paths.staging, answer, 2 * MAX_TOTAL, PACK_TIMEOUT_MS) });
   return tree;
+}
+
+/** The tree must hold what was asked for and nothing else. A name that git leaves out (a link called .gitmodules) is reported. */
+async function leftOut(task: StoredTask, tree: string, wanted: UpperListing['entries']): Promise<Refusal[]> {
+  const found = new Map((await listTree(task.paths.staging, tree)).map((entry) => [entry.path, entry.mode]));
+  const isTaken = (entry: UpperListing['entries'][number]): boolean => (entry.type === 'symlink' ? found.get(entry.path) === '120000' : /^100(644|755)$/.test(found.get(entry.path) ?? ''));
+  const taken = wanted.filter(isTaken);
+  if (taken.length !== found.size) throw new AgsError('capture.refused', 'What came out of the sandbox is not what was asked for.', { hint: 'Nothing was taken. The files are still in the task.' });
+  return wanted.filter((entry) => !isTaken(entry)).map((entry) => ({ path: entry.path, reason: 'git does not take a file of this name: never taken' }));
 }
 
 /** A git directory of ours in the answer's place, so that no setting of the agent's is read even in there. */

@@ -8,7 +8,7 @@ import type { Change, ChangeKind, ChangeSet, FileState } from '../protocol/chang
 import { openDirectory } from '../lib/descend.ts';
 import { baseContents } from '../git/base-files.ts';
 import { mergeText } from '../git/merge-text.ts';
-import { diffTrees, listTree, readBlobs, writeTree, type BaseFile, type RawChange } from '../git/staging.ts';
+import { diffTrees, listTree, readBlobs, writeTree, type BaseFile, type RawChange, type TreeEntry } from '../git/staging.ts';
 import { hostState, type HostState } from '../review/apply.ts';
 import { classify, type Content } from '../review/lanes.ts';
 import { caseCollisions, inspectName } from '../review/names.ts';
@@ -29,6 +29,7 @@ export interface Compared {
 
 const TEXT_LIMIT = 1024 * 1024;
 const HOST_FILE_LIMIT = 256 * 1024 * 1024;
+const PORTION_BYTES = 64 * 1024 * 1024;
 
 export async function compareWithHost(world: World, task: StoredTask, capture: Capture, risky: readonly string[] = []): Promise<Compared> {
   const { project } = task.task;
@@ -50,28 +51,31 @@ export async function compareWithHost(world: World, task: StoredTask, capture: C
   const collisions = new Set(caseCollisions([...after.keys()]).flat());
   const ignored = new Set([...capture.ignored.written, ...capture.ignored.deleted]);
   const touched = await findTouched(world, task, raw, host, contents);
-  const texts = await readBlobs(staging, raw.flatMap((r) => [after.get(r.path)?.oid, baseEntries.get(r.from ?? r.path)?.oid]).filter((oid) => oid !== undefined), TEXT_LIMIT);
   const merged = new Map<string, Buffer>();
   const changes: Change[] = [];
   const isRisky = compilePatterns(risky);
-  for (const one of raw) {
-    if (settled.has(one.path)) continue;
-    const before = state(baseEntries.get(one.from ?? one.path));
-    const now = one.status === 'D' ? null : state(after.get(one.path));
-    const conflict = await conflictOf(task, one, touched, contents, texts, now, merged);
-    const verdict = classify({ path: one.path, ...(one.from === null ? {} : { from: one.from }), before: content(before, texts), after: content(now, texts) });
-    const extra = isRisky(one.path, false) ? ['The configuration names it as risky (review.risky).'] : [];
-    changes.push({
-      path: one.path,
-      ...(one.from === null ? {} : { from: one.from }),
-      kind: kindOf(one, before, now),
-      before,
-      after: now,
-      lane: extra.length > 0 ? 'host' : verdict.lane,
-      reasons: [...conflict.reasons, ...extra, ...verdict.reasons, ...inspectName(one.path).warnings, ...(collisions.has(one.path) ? ['Another new name differs from it in case only.'] : [])],
-      conflict: conflict.kind,
-      ignored: ignored.has(one.path),
-    });
+  const sides = (one: RawChange): (TreeEntry | undefined)[] => [after.get(one.path), baseEntries.get(one.from ?? one.path)];
+  // A few at a time: all texts together may be more than fits in memory.
+  for (const some of portions(raw.filter((one) => !settled.has(one.path)), (one) => sides(one).reduce((sum, entry) => sum + (entry?.bytes ?? 0), 0))) {
+    const texts = await readBlobs(staging, some.flatMap(sides).flatMap((entry) => (entry === undefined ? [] : [entry.oid])), TEXT_LIMIT);
+    for (const one of some) {
+      const before = state(baseEntries.get(one.from ?? one.path));
+      const now = one.status === 'D' ? null : state(after.get(one.path));
+      const conflict = await conflictOf(task, one, touched, contents, texts, now, merged);
+      const verdict = classify({ path: one.path, ...(one.from === null ? {} : { from: one.from }), before: content(before, texts), after: content(now, texts) });
+      const extra = isRisky(one.path, false) ? ['The configuration names it as risky (review.risky).'] : [];
+      changes.push({
+        path: one.path,
+        ...(one.from === null ? {} : { from: one.from }),
+        kind: kindOf(one, before, now),
+        before,
+        after: now,
+        lane: extra.length > 0 ? 'host' : verdict.lane,
+        reasons: [...conflict.reasons, ...extra, ...verdict.reasons, ...inspectName(one.path).warnings, ...(collisions.has(one.path) ? ['Another new name differs from it in case only.'] : [])],
+        conflict: conflict.kind,
+        ignored: ignored.has(one.path),
+      });
+    }
   }
   const id = createHash('sha256').update(JSON.stringify([capture.tree, capture.deleted])).digest('hex');
   return {
@@ -80,6 +84,23 @@ export async function compareWithHost(world: World, task: StoredTask, capture: C
     merged,
     removedDirs: capture.removedDirs,
   };
+}
+
+function* portions(changes: readonly RawChange[], bytesOf: (one: RawChange) => number): Generator<RawChange[]> {
+  let some: RawChange[] = [];
+  let bytes = 0;
+  for (const one of changes) {
+    // What is above the limit for texts is not read.
+    const more = Math.min(bytesOf(one), 2 * TEXT_LIMIT);
+    if (some.length > 0 && bytes + more > PORTION_BYTES) {
+      yield some;
+      some = [];
+      bytes = 0;
+    }
+    some.push(one);
+    bytes += more;
+  }
+  if (some.length > 0) yield some;
 }
 
 function readHostFile(project: string, path: string): { state: HostState | null; content: BaseFile | null } {

@@ -3,7 +3,7 @@
 import { chownSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
-import { hostPath, type WorkspaceMount } from '../protocol/spec.ts';
+import { hostPath, sandboxPath, type Mount, type WorkspaceMount } from '../protocol/spec.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { inspectHost } from '../sandbox/host.ts';
 import { readMachine } from '../sandbox/machine.ts';
@@ -23,6 +23,8 @@ export interface Question {
   readonly maxBytes?: number;
   /** Exit codes that are an answer. */
   readonly good?: readonly number[];
+  /** Paths of the project that are shown as empty files. */
+  readonly cover?: readonly string[];
 }
 
 export type Ask = (question: Question) => Promise<Buffer>;
@@ -40,27 +42,33 @@ export async function openQuestions(world: World, task: StoredTask, outDir: stri
     : { kind: 'frozen-overlay', lower: hostPath(task.task.project), hidden: run.hidden, upper: hostPath(paths.upper) };
   const machine = readMachine({ home: world.home, etc: ['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives'].filter((name) => existsSync(join('/etc', name))), toolDirs: [] });
   return async (question) => {
-    const spec = planQuestion({ machine, user, project: task.task.project, workspace, upper: run.workspace === 'overlay' ? paths.upper : null, out: outDir, env: question.env ?? {}, limits: LIMITS });
+    const planned = planQuestion({ machine, user, project: task.task.project, workspace, upper: run.workspace === 'overlay' ? paths.upper : null, out: outDir, env: question.env ?? {}, limits: LIMITS });
+    const spec = { ...planned, mounts: [...planned.mounts, ...(question.cover ?? []).map((path): Mount => ({ kind: 'file', content: '', to: sandboxPath(join(task.task.project, path)), why: 'nothing may wait for it' }))] };
     const options = await nativeOptions(world, { host }, spec, paths.runDir, task.task.id, { files: [], prefix: [], env: {} });
     const sandbox = await createNative(options).start(spec, question.argv, { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe', terminal: null });
     const deadline = setTimeout(() => sandbox.kill(), DEADLINE_MS);
-    let stderr = '';
-    sandbox.stderr?.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
-    sandbox.stdin?.on('error', () => undefined);
-    sandbox.stdin?.end(question.input);
-    const answer = collect(sandbox.stdout, question, () => sandbox.kill());
-    const [bytes, exitCode] = await Promise.all([answer, sandbox.done]);
-    clearTimeout(deadline);
-    if (!(question.good ?? [0]).includes(exitCode)) throw new AgsError('capture.refused', `The changes could not be read (${question.argv[0]} ended with ${exitCode}): ${stderr.trim().split('\n').at(-1) ?? ''}`, { hint: `They are still there: ${paths.runDir}` });
-    return bytes;
+    try {
+      let stderr = '';
+      sandbox.stderr?.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
+      sandbox.stdin?.on('error', () => undefined);
+      sandbox.stdin?.end(question.input);
+      const [bytes, exitCode] = await Promise.all([collect(sandbox.stdout, question), sandbox.done]);
+      if (!(question.good ?? [0]).includes(exitCode)) throw new AgsError('capture.refused', `The changes could not be read (${question.argv[0]} ended with ${exitCode}): ${stderr.trim().split('\n').at(-1) ?? ''}`, { hint: `They are still there: ${paths.runDir}` });
+      return bytes;
+    } finally {
+      clearTimeout(deadline);
+      // An answer that was refused half-way leaves a program that waits for somebody to read on.
+      sandbox.kill();
+      sandbox.stdout?.resume();
+      await sandbox.done.catch(() => undefined);
+    }
   };
 }
 
 // Enough for git over any project, and an end for whatever a strange file might make it do.
 const LIMITS = { processes: 256, memoryBytes: 4 * 1024 ** 3, openFiles: 4096, fileBytes: 16 * 1024 ** 3, diskBytes: 16 * 1024 ** 3, tmpBytes: 64 * 1024 ** 2, cpuSeconds: 600, wallSeconds: null } as const;
 
-
-async function collect(stream: NodeJS.ReadableStream | null, question: Question, stop: () => void): Promise<Buffer> {
+async function collect(stream: NodeJS.ReadableStream | null, question: Question): Promise<Buffer> {
   if (stream === null) return Buffer.alloc(0);
   if (question.consume !== undefined) {
     await question.consume(stream);
@@ -71,10 +79,7 @@ async function collect(stream: NodeJS.ReadableStream | null, question: Question,
   const limit = question.maxBytes ?? 256 * 1024 * 1024;
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > limit) {
-      stop();
-      throw new AgsError('capture.refused', 'The list of changes is longer than any real one.');
-    }
+    if (bytes > limit) throw new AgsError('capture.refused', 'The list of changes is longer than any real one.');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

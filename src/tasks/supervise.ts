@@ -101,7 +101,7 @@ function freeFloor(path: string): number {
 }
 
 function describeBreach(breach: Breach): string {
-  const show = (value: number): string => (breach.limit === 'time' ? formatDuration(Math.round(value)) : breach.unit === 'bytes' ? formatSize(value) : String(value));
+  const show = (value: number): string => (breach.limit === 'time' ? formatDuration(Math.round(value)) : breach.unit === 'bytes' ? formatSize(value) : `${value} files`);
   switch (breach.limit) {
     case 'memory':
       return `Ended: it used ${show(breach.used)} of memory, ${show(breach.allowed)} are allowed (limits.memory).`;

@@ -3,6 +3,7 @@
 // Invariant: it ends only when both have ended, whatever happens to one of them.
 import { chmodSync, closeSync, existsSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { run } from '../lib/process.ts';
@@ -97,8 +98,8 @@ async function question(
       startMs ||= performance.now() - began;
       report += chunk.toString('utf8');
     });
-    const timer = setTimeout(() => sandbox.kill(), GIVE_UP_MS);
-    await sandbox.done.finally(() => clearTimeout(timer));
+    await Promise.race([sandbox.done, sleep(GIVE_UP_MS, undefined, { ref: false })]);
+    sandbox.kill();
     return { report, said: null, startMs };
   } catch (error) {
     if (error instanceof AgsError) return { report, said: readFileSync(errors, 'utf8'), startMs };

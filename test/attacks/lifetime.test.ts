@@ -1,10 +1,10 @@
 // test/attacks/lifetime.test.ts: nothing of a sandbox outlives it, whatever the sandbox does and however it ends.
 import { randomBytes } from 'node:crypto';
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine } from '../harness.ts';
+import { CALLERS, createMachine, type Machine } from '../harness.ts';
 import { endProcessesWith, processesWith, readProc, startReady, until } from './host-view.ts';
 import { prepareMutant, without } from './mutant.ts';
 import { identity } from './run-inside.ts';
@@ -37,6 +37,18 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     expect({ status: machine.git('status', '--porcelain'), planted: machine.has('planted.txt') }).toEqual({ status: before, planted: false });
     const next = await machine.ags(['exec', '--', 'cat', 'README.md']);
     expect({ code: next.code, stdout: next.stdout }).toEqual({ code: 0, stdout: '# project\n' });
+  });
+
+  test('A18: when ags is killed while the sandbox is still being made, the command never runs', async () => {
+    using machine = createMachine(caller);
+    await machine.ags(['exec', '--', 'true']);
+    const word = newWord();
+    try {
+      await catchLauncher(machine, word);
+      expect(await until(() => processesWith(word).length === 0, 5000)).toBe(true);
+    } finally {
+      endProcessesWith(word);
+    }
   });
 
   test('A34: on the host no process of the sandbox is root, or has a way to become it', async () => {
@@ -94,6 +106,37 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     expect(existsSync(join(machine.home, 'code/project/README.md'))).toBe(true);
   });
 });
+
+/** Stops the launcher before it has become bubblewrap, kills ags, and lets the launcher go on. */
+async function catchLauncher(machine: Machine, word: string): Promise<void> {
+  for (let attempt = 0; attempt < 40; attempt++) {
+    const child = machine.start(['exec', '--', 'sh', '-c', `sleep 60; : ${word}`]);
+    const launcher = await firstOther(word, child);
+    if (launcher !== null && isEarly(launcher)) {
+      process.kill(launcher, 'SIGSTOP');
+      if (isEarly(launcher)) {
+        child.kill('SIGKILL');
+        await until(() => child.signalCode !== null);
+        process.kill(launcher, 'SIGCONT');
+        return;
+      }
+    }
+    child.kill('SIGKILL');
+    endProcessesWith(word);
+    await until(() => processesWith(word).length === 0);
+  }
+  throw new Error('the launcher was too quick to be caught');
+}
+
+function isEarly(pid: number): boolean {
+  return /^(unshare|sh|perl)\0/.test(readProc(pid, 'cmdline'));
+}
+
+async function firstOther(word: string, child: ChildProcess): Promise<number | null> {
+  let found: number | undefined;
+  await until(() => (found = processesWith(word).find((pid) => pid !== child.pid)) !== undefined || child.exitCode !== null, 20_000, 0);
+  return found ?? null;
+}
 
 /**
  * Writes code into bubblewrap's first process where that waits for its children: give the death signal up, then wait for ever.

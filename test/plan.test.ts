@@ -335,9 +335,10 @@ function createRecorder(machine: Machine): { ags(args: readonly string[]): Spawn
   const recorder = join(machine.root, 'recorder');
   writeFileSync(recorder, `#!/bin/sh
 [ "\${AGS_RUN:-}" ] || exec '${machine.root}/bwrap' "$@"
-printf '%s\\0' "$@" > '${records}/'"$AGS_RUN.argv"
-cat <&3 > '${records}/'"$AGS_RUN.args"
-exec '${machine.root}/bwrap' "$@" 3< '${records}/'"$AGS_RUN.args"
+record='${records}/'"$AGS_RUN.$$"
+printf '%s\\0' "$@" > "$record.argv"
+cat <&3 > "$record.args"
+exec '${machine.root}/bwrap' "$@" 3< "$record.args"
 `, { mode: 0o755 });
   const asRoot = process.getuid?.() === 0;
   // In a mount namespace of this test alone.
@@ -349,8 +350,9 @@ exec '${machine.root}/bwrap' "$@" 3< '${records}/'"$AGS_RUN.args"
       return spawnSync(file, rest, { cwd: machine.project, env: machine.env, encoding: 'utf8', input: '' });
     },
     read(name) {
-      const id = readdirSync(records).find((file) => file.startsWith(`${name}-`) && file.endsWith('.argv'))?.replace('.argv', '') ?? '';
-      const words = (kind: string): string[] => readFileSync(join(records, `${id}.${kind}`), 'utf8').split('\0').slice(0, -1).map((word) => word.replaceAll(id, '<new>'));
+      const record = readdirSync(records).find((file) => file.startsWith(`${name}-`) && file.endsWith('.argv'))?.replace('.argv', '') ?? '';
+      const [id = ''] = record.split('.');
+      const words = (kind: string): string[] => readFileSync(join(records, `${record}.${kind}`), 'utf8').split('\0').slice(0, -1).map((word) => word.replaceAll(id, '<new>'));
       return { argv: words('argv'), bwrapArgs: words('args') };
     },
   };

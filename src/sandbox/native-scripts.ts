@@ -35,7 +35,7 @@ for my $file (@groups) { open(my $f, '>', $file) or fail("enter $file"); syswrit
 my ($bind, $type) = ("$stage\\0", "overlay\\0");
 syscall($mount, "$dir\\0", $bind, $none, 4096, 0) == 0 or fail('mount the run directory');
 chdir $stage or fail('enter the stage');
-open(my $oom, '>', '/proc/self/oom_score_adj') and do { syswrite $oom, '800'; close $oom };
+if (open(my $oom, '>', '/proc/self/oom_score_adj')) { syswrite $oom, '800'; close $oom }
 if (@staged) {
   my ($tmpfs, $at, $size) = ("tmpfs\\0", "stage\\0", "size=1m,mode=755\\0");
   syscall($mount, $tmpfs, $at, $tmpfs, 6, $size) == 0 or fail('make the stage');

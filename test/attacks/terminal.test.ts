@@ -1,0 +1,38 @@
+// test/attacks/terminal.test.ts: the user's terminal is not handed through, so nothing can be typed into it from inside.
+import { spawnSync } from 'node:child_process';
+import { describe, expect, test } from 'vitest';
+import { AGS, CALLERS, createMachine, type Machine } from '../harness.ts';
+import { identity } from './run-inside.ts';
+
+/** A shell on a terminal of its own, as a user sits before it; what it printed, without carriage returns. */
+function onTerminal(machine: Machine, script: string, input = ''): string {
+  const { stdout } = spawnSync('script', ['-qefc', `sh -c '${script.replaceAll("'", "'\\''")}'`, '/dev/null'], { cwd: machine.project, env: { ...machine.env, AGS: `${process.execPath} ${AGS}` }, ...identity(machine), encoding: 'utf8', input, timeout: 40_000 });
+  return stdout.replaceAll('\r', '');
+}
+
+const TYPE = String.raw`use Fcntl; for my $path (undef, "/dev/tty", "/proc/self/fd/0", "/proc/self/fd/1", "/proc/self/fd/2") { my $t; if (defined $path) { sysopen $t, $path, O_RDWR or do { print "$path: cannot open\n"; next } } else { $t = \*STDIN } for my $cmd (0x5412, 0x541c) { for (split //, "echo TYPED\n") { my $c = $_; my $ok = ioctl $t, $cmd, $c; print "typed\n" if $ok } } } print "tried\n"`;
+
+describe.each(CALLERS)('as %s', (caller) => {
+  test.for([
+    ['with everything on it', ''],
+    ['with the output elsewhere', '> /dev/null 2>&1'],
+    ['with the input elsewhere', '< /dev/null'],
+    ['with everything elsewhere', '< /dev/null > /dev/null 2>&1'],
+  ] as const)("A35: nothing can be typed into the caller's terminal, %s", ([, redirections]) => {
+    using machine = createMachine(caller);
+    const screen = onTerminal(machine, `$AGS exec --review later -- perl -e '${TYPE}' ${redirections}; stty -icanon -echo min 0 time 5; dd bs=100 count=1 2>/dev/null | od -c | head -3; echo END`);
+    expect(screen).not.toContain('typed');
+    expect(screen).not.toContain('TYPED');
+    // od shows what was waiting to be read: nothing but its last line.
+    expect(screen).toMatch(/0000000\nEND\n$/);
+  });
+
+  test('A35: the terminal inside is another one, and so is its session', () => {
+    using machine = createMachine(caller);
+    const screen = onTerminal(machine, `tty; ps -o sid= -p $$; $AGS exec --review later -- sh -c 'readlink /proc/self/fd/0; perl -e "print getpgrp() == 0 ? q(outside) : q(inside), qq(\\n)"; : > /dev/tty && echo has a terminal'`);
+    const [outside, , inside, group] = screen.split('\n');
+    expect(outside).toMatch(/^\/dev\/pts\//);
+    expect(inside).not.toBe(outside);
+    expect(group).toBe('inside');
+  });
+});

@@ -76,7 +76,7 @@ test('a pid that was given to another process is not taken for the old one', () 
   expect(isAlive({ pid: process.pid, startTicks: '' })).toBe(false);
 });
 
-test('a tree is removed whatever was done to it', () => {
+test('a tree is removed whatever was done to it', async () => {
   using dir = scratch();
   const root = join(dir.path, 'task');
   mkdirSync(join(root, 'closed/inner'), { recursive: true });
@@ -84,10 +84,9 @@ test('a tree is removed whatever was done to it', () => {
   const deep = 'd'.repeat(200);
   // Deeper than any path can name: made step by step, as an agent would.
   const shell = `i=0; while [ $i -lt 40 ]; do mkdir ${deep} && cd ${deep} || exit 1; i=$((i+1)); done`;
-  return new Promise<void>((resolve) => spawn('sh', ['-c', `${shell}; chmod 000 ${root}/closed/inner ${root}/closed`], { cwd: root }).on('close', () => resolve())).then(() => {
-    removeTree(root);
-    expect(existsSync(root)).toBe(false);
-  });
+  await new Promise<void>((resolve) => spawn('sh', ['-c', `${shell}; chmod 000 ${root}/closed/inner ${root}/closed`], { cwd: root }).on('close', () => resolve()));
+  removeTree(root);
+  expect(existsSync(root)).toBe(false);
 });
 
 test('a run moves only along the table', () => {

@@ -19,14 +19,19 @@ export function createStaging(directory: string, objectFormat: 'sha1' | 'sha256'
   for (const name of ['objects/info', 'objects/pack', 'refs/heads', 'info']) mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
   writeFileSync(join(directory, 'HEAD'), 'ref: refs/heads/none\n');
   const format = objectFormat === 'sha256' ? '\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n' : '\trepositoryformatversion = 0\n';
-  writeFileSync(join(directory, 'config'), `[core]\n\tbare = ${options.bare}\n${format}`);
+  // Files above this size go through as a stream, and are never made into differences that must be held in memory whole.
+  writeFileSync(join(directory, 'config'), `[core]\n\tbare = ${options.bare}\n\tbigFileThreshold = 64m\n${format}`);
   // Files are taken byte for byte: no line-end conversion, no filters, no keyword expansion.
   writeFileSync(join(directory, 'info/attributes'), '* -text -filter -ident -working-tree-encoding -diff -merge\n');
 }
 
+// Three megabytes can be a tree of three gigabytes of zeros, which would have to be held in memory whole.
+const MEMORY_BYTES = 2 * 1024 ** 3;
+
 /** Stores a pack after checking every object in it. The stream is hostile. */
 export async function receivePack(directory: string, pack: NodeJS.ReadableStream, maxBytes: number, timeoutMs: number): Promise<void> {
-  const child = spawn('git', ['--git-dir', directory, 'index-pack', '--strict', '--stdin', `--max-input-size=${maxBytes}`], { cwd: '/', env: ISOLATED_ENV, stdio: ['pipe', 'ignore', 'pipe'] });
+  const index = ['git', '--git-dir', directory, 'index-pack', '--strict', '--stdin', `--max-input-size=${maxBytes}`];
+  const child = spawn('prlimit', [`--data=${MEMORY_BYTES}`, '--', ...index], { cwd: '/', env: ISOLATED_ENV, stdio: ['pipe', 'ignore', 'pipe'] });
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
   child.stdin.on('error', () => undefined);

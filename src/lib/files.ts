@@ -1,6 +1,6 @@
 // lib/files.ts: small files written whole or not at all, and trees removed whatever an agent did to them.
 import { spawnSync } from 'node:child_process';
-import { closeSync, existsSync, fsyncSync, lchownSync, lstatSync, openSync, readdirSync, renameSync, rmdirSync, rmSync, unlinkSync, writeSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, fsyncSync, lchownSync, lstatSync, openSync, readdirSync, renameSync, rmdirSync, rmSync, unlinkSync, writeSync, type Dirent } from 'node:fs';
 import { join } from 'node:path';
 
 /** A reader sees the old file or the new one, never a part; with `durable` also after a power cut. */
@@ -37,7 +37,7 @@ function removePlain(path: string): void {
   if (stat === undefined) return;
   if (!stat.isDirectory()) return unlinkSync(path);
   const visit = (dir: string): void => {
-    for (const entry of readdirSync(dir, { withFileTypes: true })) {
+    for (const entry of listOpened(dir)) {
       const child = join(dir, entry.name);
       if (entry.isDirectory()) visit(child);
       else unlinkSync(child);
@@ -45,6 +45,17 @@ function removePlain(path: string): void {
     rmdirSync(dir);
   };
   visit(path);
+}
+
+// Overlayfs leaves a directory without any permission behind in every run.
+function listOpened(dir: string): Dirent[] {
+  try {
+    return readdirSync(dir, { withFileTypes: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
+    chmodSync(dir, 0o700);
+    return readdirSync(dir, { withFileTypes: true });
+  }
 }
 
 /** Gives a small tree that only we have written to another user. Does nothing unless the caller is root. */

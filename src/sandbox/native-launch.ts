@@ -47,8 +47,8 @@ export interface StagedPath {
   readonly at: string;
 }
 
-/** Descriptors the launcher inherits: bwrap's arguments, the filter, where bwrap reports, and a stdin that is not the terminal. */
-export const DESCRIPTORS = { args: 3, seccomp: 4, status: 5, stdin: 6 } as const;
+/** Descriptors the launcher inherits: bwrap's arguments, the filter, where bwrap reports, our word to go, and a stdin that is not the terminal. */
+export const DESCRIPTORS = { args: 3, seccomp: 4, status: 5, go: 6, stdin: 7 } as const;
 
 const SYSCALLS = {
   x64: { mount: 165, unshare: 272, prctl: 157 },
@@ -93,7 +93,7 @@ export function planLaunch(input: LaunchInput): Launch {
   const args = bwrapArgs({ spec, source, terminal: input.terminal, descriptors: DESCRIPTORS });
   const overlay = overlayOptions(workspace, input.callerIsRoot ? 'stage/lower' : 'lower');
   // bwrap takes the command from its own command line only; that is nothing the command does not know of itself.
-  const bwrap = [input.bwrap, '--args', String(DESCRIPTORS.args), '--', ...terminalArgv(input), ...input.limitArgv, ...input.command];
+  const bwrap = [input.bwrap, '--args', String(DESCRIPTORS.args), '--', ...gateArgv(input), ...input.limitArgv, ...input.command];
   const launcher = input.callerIsRoot ? rootArgv(input, staged, overlay, bwrap) : userArgv(input, overlay, bwrap);
   return { argv: [...input.prefix, ...launcher], bwrapArgs: args, staged, files };
 }
@@ -133,10 +133,11 @@ function rootArgv(input: LaunchInput, staged: readonly StagedPath[], overlay: st
   ];
 }
 
-// Done inside, so that bwrap itself stays out of the terminal's process group: Ctrl-C must reach the command, not end the sandbox.
-function terminalArgv(input: LaunchInput): string[] {
-  if (!input.terminal) return [];
-  const setsid = [input.setsid, '--ctty'];
-  if (input.stdinIsTerminal) return setsid;
-  return [...setsid, '/bin/sh', '-c', `exec "$@" <&${DESCRIPTORS.stdin} ${DESCRIPTORS.stdin}<&-`, 'ags'];
+// The terminal is taken inside, so that bwrap itself stays out of its process group: Ctrl-C must reach the command, not end
+// the sandbox. And the command waits for our word, which comes when nothing can outlive us any more: if we die before that,
+// the word never comes, and the sandbox ends without having run anything.
+function gateArgv(input: LaunchInput): string[] {
+  const { go, stdin } = DESCRIPTORS;
+  const apart = input.terminal && !input.stdinIsTerminal ? ` <&${stdin} ${stdin}<&-` : '';
+  return [...(input.terminal ? [input.setsid, '--ctty'] : []), '/bin/sh', '-c', `read -r go <&${go} && exec "$@" ${go}<&-${apart}`, 'ags'];
 }

@@ -1,7 +1,8 @@
 // sandbox/native.ts: the bubblewrap backend. Starting it is preparing the directories of the run, then one spawn.
 // Invariant: what is started is exactly what planLaunch printed; a sandbox whose set-up did not finish never ran the command.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync, unlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
@@ -33,7 +34,8 @@ export function createNative(options: NativeOptions): Backend {
       const launch = planNative(options, spec, command, stdio);
       prepareRunDir(options, spec, launch);
       const filter = seccompFilter(options.arch, spec.kernel);
-      return attach(spawnLaunch(options, launch, filter, stdio));
+      const status = openStatus(options.runDir);
+      return attach(spawnLaunch(options, launch, filter, stdio, status), status);
     },
   };
 }
@@ -59,7 +61,7 @@ export function planNative(options: NativeOptions, spec: SandboxSpec, command: r
 
 const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin:/run/current-system/sw/bin';
 
-function spawnLaunch(options: NativeOptions, launch: Launch, filter: Buffer, stdio: Stdio): ChildProcess {
+function spawnLaunch(options: NativeOptions, launch: Launch, filter: Buffer, stdio: Stdio, status: number): ChildProcess {
   const [file = '', ...args] = launch.argv;
   const apart = stdio.terminal !== null && stdio.stdin !== stdio.terminal;
   const child = spawn(file, args, {
@@ -74,6 +76,7 @@ function spawnLaunch(options: NativeOptions, launch: Launch, filter: Buffer, std
       stdio.stderr,
       'pipe',
       'pipe',
+      status,
       'pipe',
       ...(apart ? [stdio.stdin] : []),
     ],
@@ -90,22 +93,41 @@ function feed(child: ChildProcess, descriptor: number, data: string | Buffer): v
   pipe?.end(data);
 }
 
+/**
+ * Where bwrap reports: a file, because a bwrap that could not report to us any more would die and leave the half-made
+ * sandbox behind, waiting for ever.
+ */
+function openStatus(runDir: string): number {
+  const path = join(runDir, `status-${process.pid}`);
+  const fd = openSync(path, 'w+', 0o600);
+  unlinkSync(path);
+  return fd;
+}
+
+interface Init {
+  readonly pid: number;
+  /** With the pid it names one process for ever. */
+  readonly startTicks: string;
+}
+
 /** Resolves once bwrap has made its namespaces; rejects if it ends before that. */
-function attach(child: ChildProcess): Promise<Sandbox> {
+function attach(child: ChildProcess, status: number): Promise<Sandbox> {
   return new Promise((resolve, reject) => {
-    let status = '';
-    let initPid = 0;
-    let initTicks = '';
-    let commandExit: number | null = null;
+    let init: Init | null = null;
+    let ended = false;
     const done = new Promise<number>((finish, fail) => {
       child.on('error', (error) => {
+        ended = true;
         const failure = new AgsError('backend.failed', `The sandbox launcher could not be started: ${error.message}`, { hint: 'Find out why with: ags doctor', cause: error });
         reject(failure);
         fail(failure);
       });
       child.on('close', (code, signal) => {
-        const ended = commandExit ?? (initPid !== 0 && signal !== null ? 128 + signalNumber(signal) : null);
-        if (ended !== null) return void gone(initPid, initTicks).then(() => finish(ended));
+        ended = true;
+        const report = readStatus(status);
+        closeSync(status);
+        const exitCode = report.exitCode ?? (report.initPid !== null && signal !== null ? 128 + signalNumber(signal) : null);
+        if (exitCode !== null) return void gone(init).then(() => finish(exitCode));
         const failure = new AgsError('backend.failed', `The sandbox could not be set up (${signal ?? `exit ${code}`}); the command was not run.`, { hint: 'The line above says what failed. See also: ags doctor' });
         reject(failure);
         fail(failure);
@@ -113,26 +135,50 @@ function attach(child: ChildProcess): Promise<Sandbox> {
     });
     // A failure before the start is reported by the outer promise alone.
     done.catch(() => undefined);
-    const pipe = (child.stdio as readonly unknown[])[DESCRIPTORS.status] as NodeJS.ReadableStream | undefined;
-    pipe?.on('data', (chunk: Buffer) => {
-      status += chunk.toString('utf8');
-      initPid = Number(/"child-pid":\s*(\d+)[\s,}]/.exec(status)?.[1] ?? initPid);
-      if (initTicks === '') initTicks = statOf(initPid)?.startTicks ?? '';
-      const exit = /"exit-code":\s*(\d+)[\s,}]/.exec(status)?.[1];
-      if (exit !== undefined) commandExit = Number(exit);
-      if (initPid !== 0) resolve({ initPid, stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, done, signal: (name) => void signalCommand(initPid, name), kill: () => killBoth(child, initPid, initTicks) });
-    });
+    const look = (): void => {
+      if (ended) return;
+      const pid = init === null ? readStatus(status).initPid : null;
+      if (pid !== null) {
+        const found = { pid, startTicks: statOf(pid)?.startTicks ?? '' };
+        init = found;
+        resolve({ initPid: pid, stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, done, signal: (name) => void signalCommand(pid, name), kill: () => killBoth(child, found) });
+      }
+      if (init !== null && isBound(init.pid)) feed(child, DESCRIPTORS.go, '\n');
+      else setTimeout(look, 1);
+    };
+    look();
   });
 }
 
+/** The sandbox's PID 1, and the exit code if the command was really started. */
+function readStatus(status: number): { initPid: number | null; exitCode: number | null } {
+  const bytes = Buffer.alloc(1024);
+  const text = bytes.toString('latin1', 0, readSync(status, bytes, 0, bytes.length, 0));
+  const number = (name: string): number | null => {
+    const digits = new RegExp(`"${name}":\\s*(\\d+)[\\s,}]`).exec(text)?.[1];
+    return digits === undefined ? null : Number(digits);
+  };
+  return { initPid: number('child-pid'), exitCode: number('exit-code') };
+}
+
+// bwrap reports when its own life is bound to ours. PID 1 inside binds its life to bwrap's, and then takes the filter.
+function isBound(initPid: number): boolean {
+  try {
+    return /^Seccomp:\s*2/m.test(readFileSync(`/proc/${initPid}/status`, 'latin1'));
+  } catch {
+    return false;
+  }
+}
+
 // bwrap ends when the command does; the kernel takes a moment longer to end what else ran inside, and lets go of PID 1 last.
-async function gone(initPid: number, startTicks: string): Promise<void> {
-  for (let stat = statOf(initPid); stat !== null && stat.startTicks === startTicks && stat.state !== 'Z'; stat = statOf(initPid)) await sleep(1);
+async function gone(init: Init | null): Promise<void> {
+  if (init === null) return;
+  for (let stat = statOf(init.pid); stat !== null && stat.startTicks === init.startTicks && stat.state !== 'Z'; stat = statOf(init.pid)) await sleep(1);
 }
 
 // PID 1 inside is bound to bwrap's life only at the end of its set-up: before that it would stay, and run the command.
-function killBoth(child: ChildProcess, initPid: number, startTicks: string): void {
-  if (statOf(initPid)?.startTicks === startTicks) process.kill(initPid, 'SIGKILL');
+function killBoth(child: ChildProcess, init: Init): void {
+  if (statOf(init.pid)?.startTicks === init.startTicks) process.kill(init.pid, 'SIGKILL');
   child.kill('SIGKILL');
 }
 

@@ -169,11 +169,14 @@ async function pack(task: StoredTask, ask: Ask, outDir: string, paths: readonly 
 
 /** The tree must hold what was asked for and nothing else. A name that git leaves out (a link called .gitmodules) is reported. */
 async function leftOut(task: StoredTask, tree: string, wanted: UpperListing['entries']): Promise<Refusal[]> {
-  const found = new Map((await listTree(task.paths.staging, tree)).map((entry) => [entry.path, entry.mode]));
-  const isTaken = (entry: UpperListing['entries'][number]): boolean => (entry.type === 'symlink' ? found.get(entry.path) === '120000' : /^100(644|755)$/.test(found.get(entry.path) ?? ''));
-  const taken = wanted.filter(isTaken);
-  if (taken.length !== found.size) throw new AgsError('capture.refused', 'What came out of the sandbox is not what was asked for.', { hint: 'Nothing was taken. The files are still in the task.' });
-  return wanted.filter((entry) => !isTaken(entry)).map((entry) => ({ path: entry.path, reason: 'git does not take a file of this name: never taken' }));
+  const found = new Map((await listTree(task.paths.staging, tree)).map((entry) => [entry.path, entry]));
+  const missing = wanted.filter((entry) => !found.has(entry.path));
+  const isWanted = ({ path, type, bytes }: UpperListing['entries'][number]): boolean => {
+    const taken = found.get(path);
+    return taken !== undefined && taken.bytes === bytes && (type === 'symlink' ? taken.mode === '120000' : /^100(644|755)$/.test(taken.mode));
+  };
+  if (wanted.filter(isWanted).length !== found.size) throw new AgsError('capture.refused', 'What came out of the sandbox is not what was asked for.', { hint: 'Nothing was taken. The files are still in the task.' });
+  return missing.map(({ path }) => ({ path, reason: 'git does not take a file of this name: never taken' }));
 }
 
 /** A git directory of ours in the answer's place, so that no setting of the agent's is read even in there. */

@@ -9,6 +9,8 @@ export interface Project {
 }
 
 export async function findProject(input: { cwd: string; home: string; stateDir: string; cacheDir: string; configHome?: string | undefined }): Promise<Project> {
+  // Making a directory there would wait for ever.
+  if (/^\/(proc|sys|dev)(\/|$)/.test(input.stateDir)) throw new AgsError('project.unsuitable', `The state of ags cannot be kept in ${input.stateDir}.`, { hint: 'Set XDG_STATE_HOME to a directory of your own, or unset it.' });
   const cwd = realDirectory(input.cwd);
   const repository = await inspectRepository(cwd, input);
   const root = repository?.root ?? cwd;

@@ -2,6 +2,7 @@
 // Invariant: no sandbox is started unless a complete one has been seen to work on this machine, this boot, by this user.
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { AgsError } from '../protocol/errors.ts';
 import { replaceFile } from '../lib/files.ts';
 import type { WorkspaceChoice } from '../config/effective.ts';
@@ -41,7 +42,9 @@ async function readiness(world: World, host: NativeHost): Promise<Readiness> {
 function readinessKey(world: World, host: NativeHost): string {
   const bwrap = statSync(host.programs.bwrap);
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
-  return JSON.stringify([boot, world.uid, world.kernel, host.programs.bwrap, bwrap.mtimeMs, bwrap.size, world.stateDir, deviceOf(world.stateDir)]);
+  // Another build of ags may start sandboxes in another way.
+  const self = statSync(fileURLToPath(import.meta.url)).mtimeMs;
+  return JSON.stringify([boot, self, world.uid, world.kernel, host.programs.bwrap, bwrap.mtimeMs, bwrap.size, world.stateDir, deviceOf(world.stateDir)]);
 }
 
 function deviceOf(path: string): number | null {

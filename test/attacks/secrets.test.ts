@@ -27,7 +27,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   test('A142: neither the plan nor an error shows the value', async () => {
     using machine = createMachine(caller);
     const word = newWord();
-    const runs = [['plan', '-e', 'TOKEN', '--', 'true'], ['plan', '--json', '-e', 'TOKEN', '--', 'true'], ['exec', '-e', 'TOKEN', '--', '/nonexistent'], ['exec', '-e', 'TOKEN', '--limit', 'wrong', '--', 'true'], ['list', '--json'], ['config', '--json']];
+    const runs = [['plan', '-e', 'TOKEN', '--', 'true'], ['exec', '-e', 'TOKEN', '--', '/nonexistent'], ['exec', '-e', 'TOKEN', '--limit', 'wrong', '--', 'true'], ['list', '--json'], ['config', '--json']];
     const said = await Promise.all(runs.map((args) => machine.ags(args, { env: { TOKEN: word, SECRET_TOKEN: word } })));
     expect(said.filter((run) => `${run.stdout}${run.stderr}`.includes(word))).toEqual([]);
   });

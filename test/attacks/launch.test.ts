@@ -1,0 +1,170 @@
+// test/attacks/launch.test.ts: what can be wrong around a start: odd paths, odd variables, a project that is swapped, files that
+// a sandbox left for the next one, a sandbox program that is missing or lies. It works, or it refuses; it never shows more.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { AGS, CALLERS, createMachine, giveTo, type Caller, type Machine, type Result } from '../harness.ts';
+import { prepareMutant } from './mutant.ts';
+import { identity } from './run-inside.ts';
+
+const SECRET = 'CANARY-of-the-sibling';
+
+function addSibling(machine: Machine): string {
+  const sibling = join(machine.home, 'code/sibling');
+  mkdirSync(sibling, { recursive: true });
+  writeFileSync(join(sibling, 'private.txt'), `${SECRET}\n`);
+  giveTo(join(machine.home, 'code'), machine.uid);
+  return sibling;
+}
+
+const ODD_NAMES = [
+  'code/with space, comma: colon; and more',
+  'code/quo\'te"d `touch pwned` $(touch pwned) $HOME %s%n',
+  'code/new\nline\tand\ttabs',
+  'code/sta*r [x] {a,b} ?',
+  'code/-rf --bind',
+  'code/back\\slash\\040 \\',
+  'code/ünïcode 中文 \u202e',
+  'code/lower:upper,workdir=x/../y/../inner',
+];
+
+describe.concurrent.each(CALLERS)('as %s', (caller) => {
+  test.for(ODD_NAMES)('A19: a project called %j is shown, it alone, and its changes come back', async (name) => {
+    using machine = createMachine(caller, { name });
+    addSibling(machine);
+    const inside = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', 'pwd; cat src/a.txt; echo new > new.txt; ls -A .. | wc -l; ls -A "$HOME/code"; cat "$HOME/code/sibling/private.txt" ../sibling/private.txt']);
+    const review = await machine.ags(['review', '--accept-all', '--json']);
+    expect(inside.stdout).not.toContain(SECRET);
+    expect(inside.stdout.startsWith(`${machine.project}\none\ntwo\nthree\n1\n`)).toBe(true);
+    expect(review.stderr).toBe(review.stderr.replace(/./gs, ''));
+    expect(JSON.parse(review.stdout)).toMatchObject({ taken: ['new.txt'], failed: [], left: 0 });
+    expect(machine.read('new.txt')).toBe('new\n');
+    expect(readdirSync(machine.home).filter((entry) => !['code', '.local', '.cache'].includes(entry))).toEqual([]);
+  });
+
+  test('A19: a state directory with an odd name is used, and nothing else', async () => {
+    using machine = createMachine(caller);
+    const state = join(machine.home, 'st,a:te\\ "x\' *[y]\n$(touch pwned)');
+    const env = { XDG_STATE_HOME: state };
+    const run = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', 'echo new > new.txt; rm README.md; cat src/a.txt'], { env });
+    const review = await machine.ags(['review', '--accept-all', '--json'], { env });
+    expect({ code: run.code, stdout: run.stdout }).toEqual({ code: 0, stdout: 'one\ntwo\nthree\n' });
+    expect(JSON.parse(review.stdout)).toMatchObject({ taken: ['README.md', 'new.txt'] });
+    expect(readdirSync(machine.home).toSorted()).toEqual(['.cache', 'code', state.slice(machine.home.length + 1)].toSorted());
+  });
+
+  test.for(['/', '', 'relative', '/usr', '/etc', '/proc', '/dev', '/nonexistent/home', 'project', 'parent', '/..', '/tmp/../'])('A19: with HOME=%j nothing more is shown', async (given) => {
+    using machine = createMachine(caller);
+    const sibling = addSibling(machine);
+    const home = given === 'project' ? machine.project : given === 'parent' ? join(machine.home, 'code') : given;
+    const env = { HOME: home, XDG_STATE_HOME: join(machine.root, 'state'), XDG_CACHE_HOME: join(machine.root, 'cache') };
+    for (const dir of ['state', 'cache']) mkdirSync(join(machine.root, dir));
+    giveTo(join(machine.root, 'state'), machine.uid);
+    giveTo(join(machine.root, 'cache'), machine.uid);
+    const run = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', `cat ${sibling}/private.txt; ls /root /home /var/lib /etc/shadow /sys; touch ${sibling}/planted /usr/planted`], { env });
+    expect(run.stdout).toBe('');
+    expect(run.stderr).not.toContain('this is a bug');
+    expect(readdirSync(sibling)).toEqual(['private.txt']);
+  });
+
+  test.for(['../../escaped', '/tmp/escaped', '-rf', '.', '..', 'a/../../b', 'new\nline', '\u001b[2J', 'x'.repeat(5000)])('A19: a task named %j stays in its place', async (name) => {
+    using machine = createMachine(caller);
+    await machine.ags(['exec', '--review', 'later', `--name=${name}`, '--', 'sh', '-c', 'echo x > changed.txt']);
+    expect(machine.tasks().filter((id) => !/^[a-z0-9][a-z0-9-]{0,62}$/.test(id))).toEqual([]);
+    expect(readdirSync(machine.home).toSorted()).toEqual(['.cache', '.local', 'code']);
+    expect(readdirSync(machine.stateDir).filter((entry) => /escaped|^b$/.test(entry))).toEqual([]);
+  });
+
+  test.for(['before its directories are made', 'before it is started'] as const)('A5: a project that is swapped for a link %s is not followed', async (when) => {
+    using machine = createMachine(caller);
+    const sibling = addSibling(machine);
+    const swap = (): void => {
+      renameSync(machine.project, `${machine.project}.away`);
+      symlinkSync(sibling, machine.project);
+    };
+    const attempt = prepareMutant(machine, when === 'before it is started' ? {} : { plan: (plan) => (swap(), plan) }, ['sh', '-c', 'ls; cat private.txt; echo planted > planted.txt; echo ran']);
+    const prepared = await attempt.catch(() => null);
+    if (prepared !== null) {
+      if (when === 'before it is started') swap();
+      const [file = '', ...args] = prepared.argv;
+      const { stdout } = spawnSync(file, args, { cwd: '/', env: prepared.env, ...identity(machine), encoding: 'utf8', timeout: 20_000 });
+      expect(stdout).not.toContain(SECRET);
+    }
+    expect(readdirSync(sibling)).toEqual(['private.txt']);
+  });
+
+  test('A9: what a sandbox leaves for the next start is not there, and asks for nothing', async () => {
+    using machine = createMachine(caller);
+    addSibling(machine);
+    const plant = `mkdir -p "$HOME/.config/ags" "$HOME/.cache/ags" "$HOME/.local/state/ags/tasks/planted" "$HOME/.local/bin" .ags; printf 'mounts:\\n  - ${machine.home}\\n' | tee "$HOME/.config/ags/config.yaml" ags.yaml .ags/config.yaml ../ags.yaml > /dev/null; echo '{"problem":null}' > "$HOME/.cache/ags/ready.json"; printf '#!/bin/sh\\ntouch ${machine.root}/pwned\\n' | tee "$HOME/.local/bin/git" "$HOME/.local/bin/bwrap" > /dev/null; chmod 755 "$HOME/.local/bin/"*; for f in .bashrc .profile .gitconfig .npmrc; do echo breach > "$HOME/$f"; done; echo done`;
+    const first = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', plant]);
+    const second = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', `ls -A "$HOME"; cat ${machine.home}/code/sibling/private.txt ags.yaml 2>&1`]);
+    expect(first.stdout).toBe('done\n');
+    expect(second.stdout).not.toContain(SECRET);
+    expect(second.stdout.split('\n').filter((line) => /^\.(config|cache|local|bashrc|profile|gitconfig|npmrc|ags)$/.test(line))).toEqual([]);
+    expect({ ...machine, pwned: readdirSync(machine.root) }.pwned).toEqual(['home']);
+    expect(machine.has('ags.yaml')).toBe(false);
+  });
+});
+
+describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) => {
+  const RAN = 'the command ran';
+  const lies: readonly (readonly [string, string])[] = [
+    ['is missing', ''],
+    ['fails', '#!/bin/sh\nexit 1\n'],
+    ['runs the command as it is', '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n'],
+    ['leaves the network out', leaveOut('--unshare-net')],
+    ['leaves the filter out', leaveOut('--seccomp\\0[0-9]*')],
+    ['leaves the read-only root out', leaveOut('--remount-ro\\0/')],
+  ];
+
+  test.for(lies)('when bubblewrap %s, nothing runs', async ([, script]) => {
+    using machine = createMachine(caller);
+    const run = await withBwrap(machine, caller, script, []);
+    expect(run.stdout).toBe('');
+    expect({ failed: run.code !== 0, bug: run.stderr.includes('this is a bug'), said: run.stderr.startsWith('ags: ') }).toEqual({ failed: true, bug: false, said: true });
+  });
+
+  test('when it lies only after a good start, nothing runs either', async () => {
+    using machine = createMachine(caller);
+    expect(await machine.ags(['exec', '--', 'true'])).toMatchObject({ code: 0 });
+    expect(await withBwrap(machine, caller, lies[3]?.[1] ?? '', [])).toMatchObject({ stdout: '' });
+  });
+
+  test.for([false, true])('where user namespaces are forbidden, nothing runs (after a good start: %s)', async (warm) => {
+    using machine = createMachine(caller);
+    if (warm) expect(await machine.ags(['exec', '--', 'true'])).toMatchObject({ code: 0 });
+    const run = await inNamespace(machine, caller, 'echo 0 > /proc/sys/user/max_user_namespaces', ['--user', '--map-users=0,0,100000', '--map-groups=0,0,100000']);
+    expect({ stdout: run.stdout, failed: run.code !== 0, bug: run.stderr.includes('this is a bug') }).toEqual({ stdout: '', failed: true, bug: false });
+  });
+
+  /** `ags exec` where /usr/bin/bwrap is another program. */
+  async function withBwrap(machine: Machine, as: Caller, script: string, flags: readonly string[]): Promise<Result> {
+    const dir = mkdtempSync('/tmp/ags-bwrap-');
+    try {
+      writeFileSync(join(dir, 'bwrap'), script, { mode: script === '' ? 0o644 : 0o755 });
+      spawnSync('cp', ['/usr/bin/bwrap', join(dir, 'real')]);
+      spawnSync('chmod', ['755', dir]);
+      return await inNamespace(machine, as, `export REAL=${dir}/real; mount --bind ${dir}/bwrap /usr/bin/bwrap && mkdir -p /tmp/ags-bwrap-real && :`, flags, { REAL: join(dir, 'real') });
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
+  }
+
+  async function inNamespace(machine: Machine, as: Caller, prepare: string, flags: readonly string[], env: Record<string, string> = {}): Promise<Result> {
+    const drop = as === 'root' ? '' : `setpriv --reuid ${machine.uid} --regid ${machine.uid} --clear-groups --`;
+    const script = `${prepare} && exec ${drop} "$@"`;
+    const run = spawnSync('unshare', ['--mount', '--propagation', 'private', ...flags, '--', 'sh', '-c', script, 'sh', process.execPath, AGS, 'exec', '--review', 'later', '--', 'echo', RAN], { cwd: machine.project, env: { ...machine.env, ...env }, encoding: 'utf8', timeout: 50_000 });
+    return { code: run.status, signal: run.signal, stdout: run.stdout, stderr: run.stderr };
+  }
+});
+
+/** A bubblewrap that takes one option out of the arguments it was given. Its environment has no REAL, so it looks beside itself. */
+function leaveOut(option: string): string {
+  return `#!/usr/bin/perl
+my ($real) = glob '/tmp/ags-bwrap-*/real';
+open my $in, '<&=', 3 or exec $real, @ARGV; local $/; my $args = <$in>; $args =~ s/(^|\\0)${option}(?=\\0)//; pipe my $r, my $w; if (!fork) { close $r; print $w $args; exit } close $w;
+require POSIX; POSIX::dup2(fileno $r, 3); exec $real, @ARGV;
+`;
+}

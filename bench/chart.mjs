@@ -30,7 +30,11 @@ function scaled({ bars, log = false }) {
   const values = bars.map((bar) => summary(bar.values).median);
   const length = (value) => (log ? Math.log10(Math.max(1, value)) : value);
   const most = Math.max(...values.map(length));
-  return bars.map((bar, i) => ({ ...bar, value: values[i], width: Math.max(2, (length(values[i]) / most) * (WIDTH - LABEL - VALUE)) }));
+  return bars.map((bar, i) => ({
+    ...bar,
+    value: values[i],
+    width: Math.max(2, (length(values[i]) / most) * (WIDTH - LABEL - VALUE)),
+  }));
 }
 
 const STYLE = `<style>

@@ -11,21 +11,65 @@ export async function benchCrowd(world, { sizes, srtSizes }) {
   const actor = world.actors.user;
   const project = join(actor.home, 'project');
   const rows = [];
-  for (const count of sizes) rows.push({ name: '**ags**', count, ...(await crowd(actor, world.ags('exec', '--', 'cat'), project, count)) });
-  if (world.srt !== null) for (const count of srtSizes) rows.push({ name: 'srt', count, ...(await crowd(actor, world.srt('cat'), project, count)) });
-  const most = rows.filter((row) => row.name === '**ags**').at(-1);
+  for (const count of sizes)
+    rows.push({ name: '**ags**', count, ...(await crowd(actor, world.ags('exec', '--', 'cat'), project, count)) });
+  if (world.srt !== null)
+    for (const count of srtSizes)
+      rows.push({ name: 'srt', count, ...(await crowd(actor, world.srt('cat'), project, count)) });
+  const most = rows.findLast((row) => row.name === '**ags**');
   return {
     title: 'Many sandboxes at once',
     text: 'All are started at the same moment over the same repository; each runs `cat` and answers a line when it is up. "All up" is the time until the last one has answered, "all gone" until the last one has ended by itself. Memory is what each sandbox holds in addition to `cat` while it waits: its share of what is in memory (PSS) and what is its own alone (USS), summed over all its processes.',
-    tables: [{ head: ['', 'at once', 'succeeded', 'all up', 'all gone', 'processes added by each', 'memory of each, PSS', 'USS', '`cat` itself, PSS'], rows: rows.map(cells) }],
-    bars: [{ name: `${most.count} sandboxes started at once: how many failed`, value: { median: most.count - most.succeeded, p10: 0, p90: 0, n: 1 }, atMost: 0 }],
-    chart: { title: 'Memory of one sandbox beside its command (PSS)', unit: 'MB', bars: rows.filter((row) => row.count === 10).map((row) => ({ label: `${row.name.replaceAll('*', '')}, ${row.count} at once`, values: [row.memory.pss / MB], ours: row.name !== 'srt' })) },
+    tables: [
+      {
+        head: [
+          '',
+          'at once',
+          'succeeded',
+          'all up',
+          'all gone',
+          'processes added by each',
+          'memory of each, PSS',
+          'USS',
+          '`cat` itself, PSS',
+        ],
+        rows: rows.map(cells),
+      },
+    ],
+    bars: [
+      {
+        name: `${most.count} sandboxes started at once: how many failed`,
+        value: { median: most.count - most.succeeded, p10: 0, p90: 0, n: 1 },
+        atMost: 0,
+      },
+    ],
+    chart: {
+      title: 'Memory of one sandbox beside its command (PSS)',
+      unit: 'MB',
+      bars: rows
+        .filter((row) => row.count === 10)
+        .map((row) => ({
+          label: `${row.name.replaceAll('*', '')}, ${row.count} at once`,
+          values: [row.memory.pss / MB],
+          ours: row.name !== 'srt',
+        })),
+    },
   };
 }
 
 function cells(row) {
   const mb = (bytes) => `${number(bytes / MB)} MB`;
-  return [row.name, String(row.count), `${row.succeeded} of ${row.count}`, `${number(row.upMs)} ms`, `${number(row.goneMs)} ms`, number(row.memory.processes), mb(row.memory.pss), mb(row.memory.uss), mb(row.memory.command)];
+  return [
+    row.name,
+    String(row.count),
+    `${row.succeeded} of ${row.count}`,
+    `${number(row.upMs)} ms`,
+    `${number(row.goneMs)} ms`,
+    number(row.memory.processes),
+    mb(row.memory.pss),
+    mb(row.memory.uss),
+    mb(row.memory.command),
+  ];
 }
 
 async function crowd(actor, argv, cwd, count) {
@@ -38,7 +82,12 @@ async function crowd(actor, argv, cwd, count) {
   const codes = await Promise.all(children.map((child) => child.done));
   const bad = children.find((_, i) => !up[i] || codes[i] !== 0);
   if (bad !== undefined) process.stderr.write(`bench: one of ${count} failed: ${bad.text()}\n`);
-  return { succeeded: codes.filter((code, i) => code === 0 && up[i]).length, upMs, goneMs: performance.now() - began, memory };
+  return {
+    succeeded: codes.filter((code, i) => code === 0 && up[i]).length,
+    upMs,
+    goneMs: performance.now() - began,
+    memory,
+  };
 }
 
 function member(actor, argv, cwd) {

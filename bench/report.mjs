@@ -5,8 +5,11 @@ import { number, spread } from './stats.mjs';
 
 /** The machine in general words: nothing that tells one from another of its kind. */
 export function describeMachine(world, peers) {
-  const version = (argv) => /\d+(\.\d+)+/.exec(execFileSync(argv[0], argv.slice(1), { encoding: 'utf8' }))?.[0] ?? 'unknown';
-  const fileSystem = execFileSync('stat', ['-f', '-c', '%T', world.dir], { encoding: 'utf8' }).trim().replace('ext2/ext3', 'ext4');
+  const version = (argv) =>
+    /\d+(\.\d+)+/.exec(execFileSync(argv[0], argv.slice(1), { encoding: 'utf8' }))?.[0] ?? 'unknown';
+  const fileSystem = execFileSync('stat', ['-f', '-c', '%T', world.dir], { encoding: 'utf8' })
+    .trim()
+    .replace('ext2/ext3', 'ext4');
   return [
     ['processor cores', `${cpus().length} (${process.arch})`],
     ['memory', `${Math.round(totalmem() / 1024 ** 3)} GB`],
@@ -28,11 +31,24 @@ export function verdict(bar) {
 const wanted = (bar) => (bar.atMost === undefined ? `at least ${bar.atLeast}` : `at most ${bar.atMost}`);
 
 export function barTable(sections) {
-  return { head: ['bar', 'wanted', 'seen', ''], rows: sections.flatMap((section) => section.bars).map((bar) => [bar.name, wanted(bar), spread(bar.value), verdict(bar) ? 'met' : '**missed**']) };
+  return {
+    head: ['bar', 'wanted', 'seen', ''],
+    rows: sections
+      .flatMap((section) => section.bars)
+      .map((bar) => [bar.name, wanted(bar), spread(bar.value), verdict(bar) ? 'met' : '**missed**']),
+  };
 }
 
 export function terminalReport(sections) {
-  return sections.flatMap((section) => [`\n${plain(section.title)}`, ...section.tables.map((table) => `${table.caption === undefined ? '' : `  ${table.caption}\n`}${terminalTable(table)}`)]).concat(['\nBars', terminalTable(barTable(sections))]).join('\n');
+  return sections
+    .flatMap((section) => [
+      `\n${plain(section.title)}`,
+      ...section.tables.map(
+        (table) => `${table.caption === undefined ? '' : `  ${table.caption}\n`}${terminalTable(table)}`,
+      ),
+    ])
+    .concat(['\nBars', terminalTable(barTable(sections))])
+    .join('\n');
 }
 
 const plain = (text) => text.replaceAll(/[`*]/g, '');
@@ -40,7 +56,11 @@ const plain = (text) => text.replaceAll(/[`*]/g, '');
 function terminalTable({ head, rows }) {
   const lines = [head, ...rows].map((row) => row.map(plain));
   const widths = head.map((_, i) => Math.max(...lines.map((line) => line[i].length)));
-  return lines.map((line) => `  ${line.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join('  ')}`.trimEnd()).join('\n');
+  return lines
+    .map((line) =>
+      `  ${line.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join('  ')}`.trimEnd(),
+    )
+    .join('\n');
 }
 
 export function markdownReport({ sections, machine, loads, seconds }) {
@@ -51,7 +71,14 @@ export function markdownReport({ sections, machine, loads, seconds }) {
     '![Bar charts of the main results](benchmarks.svg)',
     '## What was wanted, and what was seen',
     markdownTable(barTable(sections)),
-    ...sections.flatMap((section) => [`## ${section.title}`, section.text, ...section.tables.flatMap((table) => [...(table.caption === undefined ? [] : [`${table.caption}:`]), markdownTable(table)])]),
+    ...sections.flatMap((section) => [
+      `## ${section.title}`,
+      section.text,
+      ...section.tables.flatMap((table) => [
+        ...(table.caption === undefined ? [] : [`${table.caption}:`]),
+        markdownTable(table),
+      ]),
+    ]),
     '## The machine',
     markdownTable({ head: ['', ''], rows: machine }),
     `Load (processes wanting to run, one-minute mean) ${loads.before} before and ${loads.after} after; the whole took ${Math.round(seconds)} s. A load above the number of cores at the start means that other programs were at work.`,
@@ -63,5 +90,7 @@ const INTRO = `\`npm run bench\` measures ags beside what one would use instead,
 How to read it: look at the ratios. All variants are measured in turn, round by round, so that whatever else the machine does meets all alike; a ratio is taken within each round. Figures are medians, with the 10th and 90th percentile in brackets. Processor time is user and system time of the whole tree of processes, orphans included; it depends little on what else runs, while wall time is what one waits. A failed run is an error, never a fast one.`;
 
 function markdownTable({ head, rows }) {
-  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`).join('\n');
+  return [head, head.map(() => '---'), ...rows]
+    .map((row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
+    .join('\n');
 }

@@ -14,7 +14,11 @@ export function benchReview(world, { path, files, label }, { cases }) {
     for (let round = 0; round < rounds; round += 1) {
       const name = `review-${changes}-${round}`;
       // It counts its changes when it ends, and so has captured them already: that is forgotten, to be measured on its own.
-      run(actor, world.ags('exec', '--review', 'later', '--name', name, '--', 'sh', '-c', changeScript(changes, files)), { cwd: path });
+      run(
+        actor,
+        world.ags('exec', '--review', 'later', '--name', name, '--', 'sh', '-c', changeScript(changes, files)),
+        { cwd: path },
+      );
       forgetCapture(actor, name);
       calm(world);
       runs.first.push(review(world, actor, path, name, changes));
@@ -27,10 +31,19 @@ export function benchReview(world, { path, files, label }, { cases }) {
   return {
     title: 'Seeing what changed',
     text: `\`ags review --json\` after a sandbox that modified files in a repository of ${label}: taken out as checked git objects, compared with the user's tree, each file in its lane. "Again" is the same command a second time. Beside it \`git add -A && git diff --cached --raw\` on the same changes in a worktree, which checks nothing.`,
-    tables: [{
-      head: ['changed files', 'first', 'processor time', 'again', 'git', 'first, times git'],
-      rows: rows.map(({ changes, runs }) => [String(changes), ms(wall(runs.first)), ms(cpu(runs.first)), ms(wall(runs.again)), ms(wall(runs.git)), `${spread(ratio(wall(runs.first), wall(runs.git)))} ×`]),
-    }],
+    tables: [
+      {
+        head: ['changed files', 'first', 'processor time', 'again', 'git', 'first, times git'],
+        rows: rows.map(({ changes, runs }) => [
+          String(changes),
+          ms(wall(runs.first)),
+          ms(cpu(runs.first)),
+          ms(wall(runs.again)),
+          ms(wall(runs.git)),
+          `${spread(ratio(wall(runs.first), wall(runs.git)))} ×`,
+        ]),
+      },
+    ],
     bars: [],
   };
 }
@@ -79,7 +92,20 @@ export function benchScan(world, { path, label }, effort) {
   return {
     title: 'Finding the secrets to hide',
     text: `\`ags exec -- true\` over ${label} files: once without the memory of the last scan, once with it; ${runs.warm.length} rounds. (The kernel has the directories in memory in both.)`,
-    tables: [{ head: ['', 'wall time', 'processor time'], rows: [['first scan', ms(wall(runs.cold)), ms(cpu(runs.cold))], ['later ones', ms(wall(runs.warm)), ms(cpu(runs.warm))], ['difference', spread(difference(wall(runs.cold), wall(runs.warm)), 'ms'), spread(difference(cpu(runs.cold), cpu(runs.warm)), 'ms')]] }],
+    tables: [
+      {
+        head: ['', 'wall time', 'processor time'],
+        rows: [
+          ['first scan', ms(wall(runs.cold)), ms(cpu(runs.cold))],
+          ['later ones', ms(wall(runs.warm)), ms(cpu(runs.warm))],
+          [
+            'difference',
+            spread(difference(wall(runs.cold), wall(runs.warm)), 'ms'),
+            spread(difference(cpu(runs.cold), cpu(runs.warm)), 'ms'),
+          ],
+        ],
+      },
+    ],
     bars: [],
   };
 }

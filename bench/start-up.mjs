@@ -1,6 +1,6 @@
 // bench/start-up.mjs: how long it takes to run nothing: `ags exec -- true` and what one could use instead.
 import { measure, interleave } from './measure.mjs';
-import { cpu, ms, ratio, spread, wall } from './stats.mjs';
+import { cpu, MEASURES, ms, ratio, spread, wall } from './stats.mjs';
 import { makeRepository, settle, wait } from './world.mjs';
 
 const LIMIT_OWN = 1.5;
@@ -39,11 +39,49 @@ function compare(world, actor, project, effort) {
 /** What a careful person would write by hand. */
 export function plainBwrap(project, command = ['true']) {
   return [
-    'bwrap', '--unshare-user', '--unshare-pid', '--unshare-net', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup',
-    '--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--clearenv', '--setenv', 'PATH', '/usr/bin:/bin',
-    '--ro-bind', '/usr', '/usr', '--symlink', 'usr/bin', '/bin', '--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64',
-    '--ro-bind', '/etc', '/etc', '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--bind', project, project, '--chdir', project,
-    '--', ...command,
+    'bwrap',
+    '--unshare-user',
+    '--unshare-pid',
+    '--unshare-net',
+    '--unshare-ipc',
+    '--unshare-uts',
+    '--unshare-cgroup',
+    '--die-with-parent',
+    '--new-session',
+    '--cap-drop',
+    'ALL',
+    '--clearenv',
+    '--setenv',
+    'PATH',
+    '/usr/bin:/bin',
+    '--ro-bind',
+    '/usr',
+    '/usr',
+    '--symlink',
+    'usr/bin',
+    '/bin',
+    '--symlink',
+    'usr/lib',
+    '/lib',
+    '--symlink',
+    'usr/lib64',
+    '/lib64',
+    '--ro-bind',
+    '/etc',
+    '/etc',
+    '--proc',
+    '/proc',
+    '--dev',
+    '/dev',
+    '--tmpfs',
+    '/tmp',
+    '--bind',
+    project,
+    project,
+    '--chdir',
+    project,
+    '--',
+    ...command,
   ];
 }
 
@@ -55,20 +93,47 @@ function table({ actor, runs }) {
     caption: actor.name === 'root' ? 'As root' : 'As an ordinary user',
     head: ['command', 'wall time', 'processor time', 'ags is, by wall time', 'by processor time'],
     rows: [
-      ...Object.keys(runs).map((name) => [LABELS[name], ms(wall(runs[name])), ms(cpu(runs[name])), ...(name === 'ags' ? ['', ''] : [wall, cpu].map((get) => `${spread(ratio(get(runs.ags), get(runs[name])))} ×`))]),
-      ['node + bwrap', '', '', ...[wall, cpu].map((get) => `${spread(own(get))} ×`)],
+      ...Object.keys(runs).map((name) => [
+        LABELS[name],
+        ms(wall(runs[name])),
+        ms(cpu(runs[name])),
+        ...(name === 'ags'
+          ? ['', '']
+          : MEASURES.map(({ get }) => `${spread(ratio(get(runs.ags), get(runs[name])))} ×`)),
+      ]),
+      ['node + bwrap', '', '', ...MEASURES.map(({ get }) => `${spread(own(get))} ×`)],
     ],
   };
 }
 
 function bars({ actor, runs }) {
   const who = actor.name === 'root' ? 'as root' : 'as a user';
-  return [['wall time', wall], ['processor time', cpu]].flatMap(([what, get]) => [
-    { name: `ags exec -- true, ${who}: ${what} over node + bwrap`, value: ratio(get(runs.ags), get(runs.node), get(runs.bwrap)), atMost: LIMIT_OWN },
-    ...(runs.srt === undefined ? [] : [{ name: `ags exec -- true, ${who}: ${what} over srt`, value: ratio(get(runs.ags), get(runs.srt)), atMost: LIMIT_SRT }]),
+  return MEASURES.flatMap(({ what, get }) => [
+    {
+      name: `ags exec -- true, ${who}: ${what} over node + bwrap`,
+      value: ratio(get(runs.ags), get(runs.node), get(runs.bwrap)),
+      atMost: LIMIT_OWN,
+    },
+    ...(runs.srt === undefined
+      ? []
+      : [
+          {
+            name: `ags exec -- true, ${who}: ${what} over srt`,
+            value: ratio(get(runs.ags), get(runs.srt)),
+            atMost: LIMIT_SRT,
+          },
+        ]),
   ]);
 }
 
 function chart(runs) {
-  return { title: 'Run nothing in a sandbox (wall time)', unit: 'ms', bars: Object.keys(runs).map((name) => ({ label: LABELS[name].replaceAll(/[`*]/g, ''), values: wall(runs[name]), ours: name === 'ags' })) };
+  return {
+    title: 'Run nothing in a sandbox (wall time)',
+    unit: 'ms',
+    bars: Object.keys(runs).map((name) => ({
+      label: LABELS[name].replaceAll(/[`*]/g, ''),
+      values: wall(runs[name]),
+      ours: name === 'ags',
+    })),
+  };
 }

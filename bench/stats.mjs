@@ -13,6 +13,10 @@ export function summary(values) {
 
 export const wall = (runs) => runs.map((run) => run.wallMs);
 export const cpu = (runs) => runs.map((run) => run.cpuMs);
+export const MEASURES = [
+  { what: 'wall time', get: wall },
+  { what: 'processor time', get: cpu },
+];
 
 /** Ratios within a round: what slowed the machine down for a while then cancels out. */
 export function ratio(ours, ...theirs) {

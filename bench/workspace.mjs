@@ -1,9 +1,8 @@
-// bench/workspace.mjs: what it costs to give a command its own copy of a repository, by the number of files in it, and
-// the first `git status` there.
+// bench/workspace.mjs: what it costs to give a command its own copy of a repository, by the number of files in it.
 import { join } from 'node:path';
-import { interleave, measure, measured, parseMeasured } from './measure.mjs';
+import { interleave, measure } from './measure.mjs';
 import { plainBwrap } from './start-up.mjs';
-import { cpu, ms, number, ratio, spread, summary, wall } from './stats.mjs';
+import { cpu, MEASURES, ms, number, ratio, spread, summary, wall } from './stats.mjs';
 import { calm, emptyDirectory, makeRepository, run, settle, wait } from './world.mjs';
 
 const LIMIT_GROWTH = 1.5;
@@ -12,7 +11,11 @@ const LIMIT_WORKTREE = 100;
 /** The repositories by size, made before anything is measured: writing them keeps the disk busy for a while. */
 export async function makeRepositories(world, sizes) {
   const actor = world.actors.user;
-  const repositories = sizes.map((files) => ({ files, label: number(files).replace('.00', ''), path: makeRepository(actor, `repository-${files}`, files) }));
+  const repositories = sizes.map((files) => ({
+    files,
+    label: number(files).replace('.00', ''),
+    path: makeRepository(actor, `repository-${files}`, files),
+  }));
   await wait(2100);
   for (const { path } of repositories) settle(actor, path);
   calm(world);
@@ -23,7 +26,10 @@ export async function makeRepositories(world, sizes) {
 export async function benchWorkspace(world, repositories, { peerRounds, ...effort }) {
   const actor = world.actors.user;
   const empty = emptyDirectory(actor, 'empty');
-  const exec = (cwd, ...flags) => () => measure(actor, world.ags('exec', ...flags, '--', 'true'), { cwd });
+  const exec =
+    (cwd, ...flags) =>
+    () =>
+      measure(actor, world.ags('exec', ...flags, '--', 'true'), { cwd });
   const variants = {
     node: () => measure(actor, [process.execPath, '-e', '0'], { cwd: empty }),
     bwrap: () => measure(actor, plainBwrap(empty), { cwd: empty }),
@@ -33,7 +39,12 @@ export async function benchWorkspace(world, repositories, { peerRounds, ...effor
   };
   for (const variant of Object.values(variants)) variant();
   const ours = interleave(effort, variants);
-  const peers = new Map(repositories.map((repository) => [repository.files, benchPeers(world, actor, repository, peerRounds(repository.files))]));
+  const peers = new Map(
+    repositories.map((repository) => [
+      repository.files,
+      benchPeers(world, actor, repository, peerRounds(repository.files)),
+    ]),
+  );
   return {
     title: 'Making a workspace',
     text: [
@@ -42,11 +53,16 @@ export async function benchWorkspace(world, repositories, { peerRounds, ...effor
     ].join('\n\n'),
     tables: [oursTable(repositories, ours), peersTable(repositories, ours, peers)],
     bars: bars(repositories, ours, peers),
-    chart: { title: `A copy of ${repositories.at(-1).label} files (wall time, ags with the whole sandbox; logarithmic)`, unit: 'ms', log: true, bars: [
-      { label: 'ags exec -- true', values: wall(ours[repositories.at(-1).files]), ours: true },
-      { label: 'git worktree add', values: wall(peers.get(repositories.at(-1).files).worktree) },
-      { label: 'git clone --shared', values: wall(peers.get(repositories.at(-1).files).clone) },
-    ] },
+    chart: {
+      title: `A copy of ${repositories.at(-1).label} files (wall time, ags with the whole sandbox; logarithmic)`,
+      unit: 'ms',
+      log: true,
+      bars: [
+        { label: 'ags exec -- true', values: wall(ours[repositories.at(-1).files]), ours: true },
+        { label: 'git worktree add', values: wall(peers.get(repositories.at(-1).files).worktree) },
+        { label: 'git clone --shared', values: wall(peers.get(repositories.at(-1).files).clone) },
+      ],
+    },
   };
 }
 
@@ -55,7 +71,25 @@ function mountOverlay(actor) {
   const dir = emptyDirectory(actor, 'overlay');
   run(actor, ['mkdir', 'lower', 'upper', 'work', 'merged'], { cwd: dir });
   const options = 'userxattr,lowerdir=lower,upperdir=upper,workdir=work';
-  return () => measure(actor, ['unshare', '--user', '--map-root-user', '--mount', '--', 'mount', '-t', 'overlay', 'overlay', '-o', options, 'merged'], { cwd: dir });
+  return () =>
+    measure(
+      actor,
+      [
+        'unshare',
+        '--user',
+        '--map-root-user',
+        '--mount',
+        '--',
+        'mount',
+        '-t',
+        'overlay',
+        'overlay',
+        '-o',
+        options,
+        'merged',
+      ],
+      { cwd: dir },
+    );
 }
 
 function benchPeers(world, actor, { path, files }, rounds) {
@@ -79,10 +113,31 @@ function oursTable(repositories, ours) {
   const least = repositories[0];
   return {
     caption: 'ags',
-    head: ['files', 'whole command', 'processor time', 'the workspace', 'over node + bwrap', `times the ${least.label}-file case`],
+    head: [
+      'files',
+      'whole command',
+      'processor time',
+      'the workspace',
+      'over node + bwrap',
+      `times the ${least.label}-file case`,
+    ],
     rows: [
-      ['empty directory', ms(wall(ours.none)), ms(cpu(ours.none)), ms(wall(ours.overlay)), ms(wall(aboveOwn(ours, 'none'))), ''],
-      ...repositories.map(({ files, label }) => [label, ms(wall(ours[files])), ms(cpu(ours[files])), ms(wall(workspaceOnly(ours, files))), ms(wall(aboveOwn(ours, files))), files === least.files ? '' : `${spread(ratio(wall(ours[files]), wall(ours[least.files])))} ×`]),
+      [
+        'empty directory',
+        ms(wall(ours.none)),
+        ms(cpu(ours.none)),
+        ms(wall(ours.overlay)),
+        ms(wall(aboveOwn(ours, 'none'))),
+        '',
+      ],
+      ...repositories.map(({ files, label }) => [
+        label,
+        ms(wall(ours[files])),
+        ms(cpu(ours[files])),
+        ms(wall(workspaceOnly(ours, files))),
+        ms(wall(aboveOwn(ours, files))),
+        files === least.files ? '' : `${spread(ratio(wall(ours[files]), wall(ours[least.files])))} ×`,
+      ]),
     ],
   };
 }
@@ -93,14 +148,38 @@ function peersTable(repositories, ours, peers) {
     return [
       ['`git worktree add`', peer.worktree, peer.worktreeRemove],
       ['`git clone --shared`', peer.clone, peer.cloneRemove],
-    ].map(([name, made, removed]) => [label, name, ms(wall(made)), ms(cpu(made)), ms(wall(removed)), ...[ours[files], aboveOwn(ours, files), workspaceOnly(ours, files)].map((part) => `${number(times(made, part))} ×`)]);
+    ].map(([name, made, removed]) => [
+      label,
+      name,
+      ms(wall(made)),
+      ms(cpu(made)),
+      ms(wall(removed)),
+      ...[ours[files], aboveOwn(ours, files), workspaceOnly(ours, files)].map(
+        (part) => `${number(times(made, part))} ×`,
+      ),
+    ]);
   });
-  return { caption: 'git', head: ['files', 'command', 'make', 'processor time', 'remove', 'slower than all of ags', 'than ags over node + bwrap', 'than its workspace'], rows };
+  return {
+    caption: 'git',
+    head: [
+      'files',
+      'command',
+      'make',
+      'processor time',
+      'remove',
+      'slower than all of ags',
+      'than ags over node + bwrap',
+      'than its workspace',
+    ],
+    rows,
+  };
 }
 
 // Less than in an empty directory is noise, and counts as nothing: the mounting of the overlay always remains.
-const workspaceOnly = (ours, files) => combine(ours, (get, i) => Math.max(0, get(ours[files][i]) - get(ours.none[i])) + get(ours.overlay[i]));
-const aboveOwn = (ours, files) => combine(ours, (get, i) => get(ours[files][i]) - get(ours.node[i]) - get(ours.bwrap[i]));
+const workspaceOnly = (ours, files) =>
+  combine(ours, (get, i) => Math.max(0, get(ours[files][i]) - get(ours.none[i])) + get(ours.overlay[i]));
+const aboveOwn = (ours, files) =>
+  combine(ours, (get, i) => get(ours[files][i]) - get(ours.node[i]) - get(ours.bwrap[i]));
 
 function combine(ours, formula) {
   return ours.none.map((_, i) => ({ wallMs: formula((one) => one.wallMs, i), cpuMs: formula((one) => one.cpuMs, i) }));
@@ -114,48 +193,17 @@ function times(theirs, ours, get = wall) {
 function bars(repositories, ours, peers) {
   const [least, most] = [repositories[0], repositories.at(-1)];
   return [
-    ...[['wall time', wall], ['processor time', cpu]].map(([what, get]) => ({ name: `ags exec -- true over ${most.label} files: ${what}, times the ${least.label}-file case`, value: ratio(get(ours[most.files]), get(ours[least.files])), atMost: LIMIT_GROWTH })),
-    ...(most.files < 100_000 ? [] : [['wall time', wall], ['processor time', cpu]].map(([what, get]) => ({
-      name: `a workspace of ${most.label} files: ${what} of git worktree add, times that of the workspace`,
-      value: summary([times(peers.get(most.files).worktree, workspaceOnly(ours, most.files), get)]),
-      atLeast: LIMIT_WORKTREE,
-    }))),
+    ...MEASURES.map(({ what, get }) => ({
+      name: `ags exec -- true over ${most.label} files: ${what}, times the ${least.label}-file case`,
+      value: ratio(get(ours[most.files]), get(ours[least.files])),
+      atMost: LIMIT_GROWTH,
+    })),
+    ...(most.files < 100_000
+      ? []
+      : MEASURES.map(({ what, get }) => ({
+          name: `a workspace of ${most.label} files: ${what} of git worktree add, times that of the workspace`,
+          value: summary([times(peers.get(most.files).worktree, workspaceOnly(ours, most.files), get)]),
+          atLeast: LIMIT_WORKTREE,
+        }))),
   ];
-}
-
-export function benchStatus(world, { path, label }, effort) {
-  const actor = world.actors.user;
-  const status = ['git', 'status', '--porcelain'];
-  const inside = (script) => {
-    const { stdout } = measure(actor, world.ags('exec', '--', 'sh', '-c', script, 'sh', ...measured(status, 1)), { cwd: path });
-    return { ...parseMeasured(stdout, 'git status inside'), looked: looked(stdout) };
-  };
-  const traced = 'GIT_TRACE2_EVENT=/tmp/trace "$@" && cat /tmp/trace';
-  // The index as it would be without the stat data of the files: git must read them all.
-  const blind = `rm .git/index && git read-tree HEAD && ${traced}`;
-  const variants = {
-    native: () => {
-      const { stdout } = measure(actor, ['sh', '-c', `rm -f "$HOME/trace"; ${traced.replaceAll('/tmp/trace', '"$HOME/trace"')}`, 'sh', ...measured(status, 1)], { cwd: path });
-      return { ...parseMeasured(stdout, 'git status'), looked: looked(stdout) };
-    },
-    inside: () => inside(traced),
-    blind: () => inside(blind),
-  };
-  for (const variant of [variants.native, variants.inside]) variant();
-  const runs = interleave(effort, variants);
-  const most = (name) => Math.max(...runs[name].map((one) => one.looked));
-  const row = (name, text) => [text, ms(wall(runs[name])), ms(cpu(runs[name])), name === 'native' ? '' : `${spread(ratio(wall(runs[name]), wall(runs.native)))} ×`, String(most(name))];
-  return {
-    title: 'The first `git status` inside',
-    text: `Over ${label} files; ${runs.native.length} rounds, each in a fresh sandbox. Contents compared: files that git's own trace says it could not settle by their stat data alone. The last row is the control: the same sandbox with an index that has no stat data.`,
-    tables: [{ head: ['where', 'wall time', 'processor time', 'times native', 'contents compared'], rows: [row('native', '`git status`, native, warm'), row('inside', '**`git status`, first, inside**'), row('blind', 'control: inside, without the copied index')] }],
-    bars: [{ name: `the first git status inside ${label} files: contents compared`, value: summary([most('inside')]), atMost: 0 }],
-    check: most('blind') > 0 ? null : 'the control of the git status measurement compared no contents: the count proves nothing',
-  };
-}
-
-function looked(trace) {
-  const found = [...trace.matchAll(/"key":"refresh\/sum_(?:lstat|scan)","value":"(\d+)"/g)].map((match) => Number(match[1]));
-  if (found.length === 0) throw new Error('this git does not say how many files it looked at');
-  return Math.max(...found);
 }

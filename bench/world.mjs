@@ -2,13 +2,28 @@
 // repositories of known size, all in one temporary directory.
 // The command is a copy with nothing beside it but what its package holds, so a build under way elsewhere does not disturb it.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
 // Not the uid that the tests use: what a user may have running is counted.
 const ORDINARY = 43_434;
-const IDENTITY = { GIT_AUTHOR_NAME: 'Dev', GIT_AUTHOR_EMAIL: 'dev@example.test', GIT_COMMITTER_NAME: 'Dev', GIT_COMMITTER_EMAIL: 'dev@example.test' };
+const IDENTITY = {
+  GIT_AUTHOR_NAME: 'Dev',
+  GIT_AUTHOR_EMAIL: 'dev@example.test',
+  GIT_COMMITTER_NAME: 'Dev',
+  GIT_COMMITTER_EMAIL: 'dev@example.test',
+};
 
 export function createWorld(root, peers, quick) {
   const dir = mkdtempSync(join(tmpdir(), 'ags-bench-'));
@@ -16,7 +31,10 @@ export function createWorld(root, peers, quick) {
   const ags = installAgs(root, join(dir, 'ags'));
   if (peers !== null) cpSync(peers, join(dir, 'peers/node_modules'), { recursive: true });
   const isRoot = process.getuid() === 0;
-  const actors = { user: makeActor(dir, 'user', isRoot ? ORDINARY : process.getuid()), ...(isRoot ? { root: makeActor(dir, 'root', 0) } : {}) };
+  const actors = {
+    user: makeActor(dir, 'user', isRoot ? ORDINARY : process.getuid()),
+    ...(isRoot ? { root: makeActor(dir, 'root', 0) } : {}),
+  };
   return {
     dir,
     quick,
@@ -24,7 +42,14 @@ export function createWorld(root, peers, quick) {
     actors,
     ags: (...args) => [process.execPath, ags, ...args],
     /** null: not to be had on this machine. */
-    srt: peers === null ? null : (...args) => [process.execPath, join(dir, 'peers/node_modules/@anthropic-ai/sandbox-runtime/dist/cli.js'), ...args],
+    srt:
+      peers === null
+        ? null
+        : (...args) => [
+            process.execPath,
+            join(dir, 'peers/node_modules/@anthropic-ai/sandbox-runtime/dist/cli.js'),
+            ...args,
+          ],
     [Symbol.dispose]: () => {
       spawnSync('chmod', ['-R', 'u+rwX', dir]);
       rmSync(dir, { recursive: true, force: true });
@@ -34,7 +59,8 @@ export function createWorld(root, peers, quick) {
 
 /** What the package would install. */
 function installAgs(root, to) {
-  for (const part of ['bin', 'package.json', 'dist/bundle']) cpSync(join(root, part), join(to, part), { recursive: true });
+  for (const part of ['bin', 'package.json', 'dist/bundle'])
+    cpSync(join(root, part), join(to, part), { recursive: true });
   return join(to, 'bin/ags.cjs');
 }
 
@@ -43,13 +69,26 @@ function makeActor(dir, name, uid) {
   mkdirSync(home);
   const identity = process.getuid() === 0 ? { uid, gid: uid } : {};
   if (process.getuid() === 0) chownSync(home, uid, uid);
-  const env = { HOME: home, PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`, LANG: 'C.UTF-8', GIT_CONFIG_NOSYSTEM: '1' };
+  const env = {
+    HOME: home,
+    PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
+    LANG: 'C.UTF-8',
+    GIT_CONFIG_NOSYSTEM: '1',
+  };
   return { name, uid, home, env, identity };
 }
 
 /** Runs a program as the actor, unmeasured. */
 export function run(actor, argv, { cwd = actor.home, input } = {}) {
-  return execFileSync(argv[0], argv.slice(1), { ...actor.identity, cwd, input, env: { ...actor.env, ...IDENTITY }, encoding: 'utf8', stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'], maxBuffer: 256 * 1024 ** 2 });
+  return execFileSync(argv[0], argv.slice(1), {
+    ...actor.identity,
+    cwd,
+    input,
+    env: { ...actor.env, ...IDENTITY },
+    encoding: 'utf8',
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    maxBuffer: 256 * 1024 ** 2,
+  });
 }
 
 export function emptyDirectory(actor, name) {
@@ -102,5 +141,7 @@ export const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Where a program is, or null. */
 export function which(program) {
-  return ['/usr/local/bin', '/usr/bin', '/bin'].map((dir) => join(dir, program)).find((path) => existsSync(path)) ?? null;
+  return (
+    ['/usr/local/bin', '/usr/bin', '/bin'].map((dir) => join(dir, program)).find((path) => existsSync(path)) ?? null
+  );
 }

@@ -12,7 +12,8 @@ const { installPeers } = await import('../bench/peers.mjs');
 const { describeMachine, load, markdownReport, terminalReport, verdict } = await import('../bench/report.mjs');
 const { benchReview, benchScan } = await import('../bench/review.mjs');
 const { benchStartUp } = await import('../bench/start-up.mjs');
-const { benchStatus, benchWorkspace, makeRepositories } = await import('../bench/workspace.mjs');
+const { benchStatus } = await import('../bench/status.mjs');
+const { benchWorkspace, makeRepositories } = await import('../bench/workspace.mjs');
 const { createWorld } = await import('../bench/world.mjs');
 
 const quick = process.argv.includes('--quick');
@@ -29,9 +30,14 @@ try {
   world[Symbol.dispose]();
 }
 const seconds = (performance.now() - began) / 1000;
-process.stdout.write(`${terminalReport(sections)}\n\n${Math.round(seconds)} s, load ${before} before, ${load()} after\n`);
+process.stdout.write(
+  `${terminalReport(sections)}\n\n${Math.round(seconds)} s, load ${before} before, ${load()} after\n`,
+);
 if (!quick) {
-  writeFileSync(join(root, 'docs/benchmarks.md'), markdownReport({ sections, machine, loads: { before, after: load() }, seconds }));
+  writeFileSync(
+    join(root, 'docs/benchmarks.md'),
+    markdownReport({ sections, machine, loads: { before, after: load() }, seconds }),
+  );
   writeFileSync(join(root, 'docs/benchmarks.svg'), drawChart(sections.flatMap((section) => section.chart ?? [])));
   process.stdout.write('written: docs/benchmarks.md, docs/benchmarks.svg\n');
 }
@@ -41,12 +47,33 @@ if (sections.flatMap((section) => section.bars).some((bar) => !verdict(bar))) pr
 async function measureAll() {
   const effort = (rounds, seconds) => (quick ? { rounds: 4, seconds: 5 } : { rounds, seconds });
   await stage('starting a sandbox', () => benchStartUp(world, effort(25, 40)));
-  await stage('many at once', () => benchCrowd(world, quick ? { sizes: [1, 10], srtSizes: [] } : { sizes: [1, 10, 50], srtSizes: [1, 10] }));
-  const repositories = await stage('making repositories', () => makeRepositories(world, quick ? [1000, 3000] : [1000, 20_000, 100_000]), false);
+  await stage('many at once', () =>
+    benchCrowd(world, quick ? { sizes: [1, 10], srtSizes: [] } : { sizes: [1, 10, 50], srtSizes: [1, 10] }),
+  );
+  const repositories = await stage(
+    'making repositories',
+    () => makeRepositories(world, quick ? [1000, 3000] : [1000, 20_000, 100_000]),
+    false,
+  );
   const [small, middle, large = middle] = repositories;
-  await stage('making a workspace', () => benchWorkspace(world, repositories, { ...effort(25, 40), peerRounds: (files) => (quick || files > 50_000 ? 1 : 3) }));
+  await stage('making a workspace', () =>
+    benchWorkspace(world, repositories, {
+      ...effort(25, 40),
+      peerRounds: (files) => (quick || files > 50_000 ? 1 : 3),
+    }),
+  );
   await stage('git status', () => benchStatus(world, middle, effort(9, 20)));
-  await stage('review', () => benchReview(world, quick ? small : middle, { cases: quick ? [{ changes: 10, rounds: 1 }] : [{ changes: 1, rounds: 5 }, { changes: 100, rounds: 5 }, { changes: 10_000, rounds: 3 }] }));
+  await stage('review', () =>
+    benchReview(world, quick ? small : middle, {
+      cases: quick
+        ? [{ changes: 10, rounds: 1 }]
+        : [
+            { changes: 1, rounds: 5 },
+            { changes: 100, rounds: 5 },
+            { changes: 10_000, rounds: 3 },
+          ],
+    }),
+  );
   await stage('scan', () => benchScan(world, large, effort(11, 15)));
 }
 

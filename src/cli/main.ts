@@ -30,6 +30,7 @@ async function dispatch(argv: readonly string[], ctx: Context): Promise<number> 
     ctx.stdout.write(`${(await import('./version.ts')).readVersion()}\n`);
     return EXIT.done;
   }
+  if (first === '__complete') return (await import('./verbs/completion.ts')).completeWords(rest, ctx);
   if (!Object.hasOwn(VERBS, first)) {
     const { unknownVerb } = await import('./help.ts');
     throw unknownVerb(first);
@@ -66,7 +67,7 @@ function makeContext(): Context {
       return process.stdin;
     },
     get stdout() {
-      return process.stdout;
+      return untilClosed(process.stdout);
     },
     get stderr() {
       return process.stderr;
@@ -105,6 +106,15 @@ function makeWorld(env: NodeJS.ProcessEnv): World {
     pid: process.pid,
     now: () => new Date(),
   };
+}
+
+/** Whoever reads our output may stop reading, as "head" does: that is the end, not an error. */
+function untilClosed(stream: NodeJS.WriteStream): NodeJS.WriteStream {
+  if (stream.listenerCount('error') > 0) return stream;
+  return stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit(EXIT.done);
+  });
 }
 
 /** The specification of these variables: what is empty or relative counts as not set. */

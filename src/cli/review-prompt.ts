@@ -20,6 +20,9 @@ export interface Answers {
 
 export type Key = () => Promise<string>;
 
+const KEYS = 'y yes, r throw away, n later, d diff, e edit, Y R N all the rest, q leave, ? >';
+const CONFLICT_KEYS = 'r throw away, n later, d diff, R N all the rest, q leave, ? >';
+
 const HELP = `  y  take it          Y  take this and all that remain (never what can run code)
   r  throw it away    R  throw this and all that remain away
   n  not now          N  not now, for all that remain
@@ -45,7 +48,7 @@ export async function askAboutChanges(review: Review, ctx: Context, paint: Paint
     // What can run code is shown before it is asked about.
     if (change.lane !== 'inert') await showDiff(review, change, paint, out, 60);
     for (;;) {
-      ctx.stderr.write(`${paint('bold', change.conflict === 'conflicts' ? 'Conflict: r n d R N q ?' : 'Take it? y r n d e Y R N q ?')} `);
+      ctx.stderr.write(`${paint('bold', change.conflict === 'conflicts' ? 'Conflict:' : 'Take it?')} ${paint('dim', change.conflict === 'conflicts' ? CONFLICT_KEYS : KEYS)} `);
       const answer = await key();
       out(answer === '\x03' ? '^C' : answer);
       if (answer === '\x03') return null;

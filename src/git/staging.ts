@@ -2,7 +2,7 @@
 // Invariant: no sandbox can write here. Objects enter by `index-pack --strict` only, which checks every one of them;
 // everything is named by full object id, never by a ref that somebody else chose.
 import { spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { ISOLATED_ENV, stagingGit } from './host-git.ts';
@@ -30,6 +30,8 @@ const MEMORY_BYTES = 2 * 1024 ** 3;
 
 /** Stores a pack after checking every object in it. The stream is hostile. */
 export async function receivePack(directory: string, pack: NodeJS.ReadableStream, maxBytes: number, timeoutMs: number): Promise<void> {
+  const packs = join(directory, 'objects/pack');
+  const before = new Set(readdirSync(packs));
   const index = ['git', '--git-dir', directory, 'index-pack', '--strict', '--stdin', `--max-input-size=${maxBytes}`];
   const child = spawn('prlimit', [`--data=${MEMORY_BYTES}`, '--', ...index], { cwd: '/', env: ISOLATED_ENV, stdio: ['pipe', 'ignore', 'pipe'] });
   let stderr = '';
@@ -39,7 +41,10 @@ export async function receivePack(directory: string, pack: NodeJS.ReadableStream
   const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve).on('error', () => resolve(127)));
   clearTimeout(timer);
-  if (code !== 0) throw new AgsError('capture.refused', `What came out of the sandbox was refused: ${stderr.trim().split('\n').findLast((line) => line.startsWith('fatal') || line.startsWith('error')) ?? 'it is not a sound pack'}.`, { hint: 'Nothing was taken. The files are still in the task; look at them with: ags list' });
+  if (code === 0) return;
+  // Some checks come only after the pack has its place.
+  for (const name of readdirSync(packs)) if (!before.has(name)) rmSync(join(packs, name), { force: true });
+  throw new AgsError('capture.refused', `What came out of the sandbox was refused: ${stderr.trim().split('\n').findLast((line) => line.startsWith('fatal') || line.startsWith('error')) ?? 'it is not a sound pack'}.`, { hint: 'Nothing was taken. The files are still in the task; look at them with: ags list' });
 }
 
 export async function listTree(directory: string, tree: string): Promise<TreeEntry[]> {

@@ -2,9 +2,9 @@
 // Mounting each of some sixty settings by itself costs more time than the rest of the sandbox; one directory costs nothing.
 // Invariant: the copy holds only what the list names. It is made again whenever anything it was made from has changed,
 // and is never changed in place: a running sandbox keeps the one it started with.
-import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { removeTree, replaceFile } from '../lib/files.ts';
+import { replaceFile } from '../lib/files.ts';
 
 export interface EtcInput {
   readonly cacheDir: string;
@@ -22,23 +22,23 @@ interface Memory {
   readonly seen: readonly (readonly [path: string, ctimeMs: number])[];
 }
 
-const OLD_MS = 7 * 24 * 3600_000;
+// Different configurations may take turns; more than a few are not worth remembering.
+const REMEMBERED = 4;
 
-export function ensureEtcCopy(input: EtcInput, nowMs: number): string {
+export function ensureEtcCopy(input: EtcInput): string {
   const key = JSON.stringify([input.patterns, input.made]);
   const file = join(input.cacheDir, 'etc.json');
-  const memory = recall(file);
-  if (memory?.key === key && memory.seen.every(([path, ctimeMs]) => changedAt(path) === ctimeMs) && existsSync(memory.directory)) return memory.directory;
+  const copies = recall(file);
+  const found = copies.find((one) => one.key === key);
+  if (found?.seen.every(([path, ctimeMs]) => changedAt(path) === ctimeMs) === true && existsSync(found.directory)) return found.directory;
   mkdirSync(input.cacheDir, { recursive: true, mode: 0o700 });
   const directory = mkdtempSync(join(input.cacheDir, 'etc-'));
+  chmodSync(directory, 0o755);
   const seen: [string, number][] = [['/etc', changedAt('/etc')]];
   for (const name of input.list(input.patterns)) copy(join('/etc', name), join(directory, name), seen);
   for (const [name, content] of Object.entries(input.made)) writeFileSync(join(directory, name), content, { mode: 0o644 });
-  replaceFile(file, JSON.stringify({ key, directory, seen } satisfies Memory));
-  for (const name of readdirSync(input.cacheDir).filter((entry) => entry.startsWith('etc-'))) {
-    const path = join(input.cacheDir, name);
-    if (path !== directory && statSync(path).mtimeMs < nowMs - OLD_MS) removeTree(path);
-  }
+  // Earlier copies stay: a running sandbox may have one. `ags cleanup` knows which.
+  replaceFile(file, JSON.stringify([{ key, directory, seen }, ...copies.filter((one) => one.key !== key)].slice(0, REMEMBERED)));
   return directory;
 }
 
@@ -66,10 +66,11 @@ function changedAt(path: string): number {
   return lstatSync(path, { throwIfNoEntry: false })?.ctimeMs ?? -1;
 }
 
-function recall(file: string): Memory | null {
+function recall(file: string): readonly Memory[] {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Memory;
+    const copies = JSON.parse(readFileSync(file, 'utf8')) as unknown;
+    return Array.isArray(copies) ? (copies as Memory[]) : [];
   } catch {
-    return null;
+    return [];
   }
 }

@@ -56,7 +56,7 @@ export interface LimitInForce {
 }
 
 export function limitsInForce(limits: Limits, host: LimitHost): readonly LimitInForce[] {
-  return [processesInForce(limits, host), memoryInForce(limits, host), ...plainRows(limits)];
+  return [processesInForce(limits, host), memoryInForce(limits, host), ...plainRows(limits, host)];
 }
 
 export function holds(plan: CgroupPlan, controller: Controller): boolean {
@@ -91,8 +91,10 @@ function memoryInForce(limits: Limits, host: LimitHost): LimitInForce {
   };
 }
 
-function plainRows(limits: Limits): LimitInForce[] {
-  const { openFiles, fileBytes, diskBytes, tmpBytes, cpuSeconds, wallSeconds } = limits;
+function plainRows(limits: Limits, host: LimitHost): LimitInForce[] {
+  const hard = hardLimits(host.procLimits);
+  const openFiles = Math.min(limits.openFiles, hard.nofile);
+  const { fileBytes, diskBytes, tmpBytes, cpuSeconds, wallSeconds } = limits;
   return [
     { name: 'openFiles', allowed: openFiles, held: 'kernel', means: `${openFiles} open files per process` },
     { name: 'fileBytes', allowed: fileBytes, held: 'kernel', means: `${formatSize(fileBytes)} per file` },

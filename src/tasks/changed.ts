@@ -3,9 +3,14 @@ import { existsSync, readdirSync } from 'node:fs';
 import type { TaskPaths } from '../store/layout.ts';
 import type { RunPlan } from './prepare.ts';
 
-export async function hasChanges(paths: TaskPaths, plan: Pick<RunPlan, 'workspace' | 'project'>): Promise<boolean> {
-  if (plan.workspace === 'overlay') return existsSync(paths.upper) && readdirSync(paths.upper).some((name) => name !== '.git' || plan.project.repository === null);
-  const { listCopy } = await import('./list-copy.ts');
-  const listing = listCopy({ copy: paths.copy, original: plan.project.root, hidden: () => false });
-  return listing.entries.length > 0 || listing.refused.length > 0;
+export async function hasChanges(paths: TaskPaths, plan: Pick<RunPlan, 'workspace' | 'project' | 'hidden'>): Promise<boolean> {
+  try {
+    if (plan.workspace === 'overlay') return existsSync(paths.upper) && readdirSync(paths.upper).some((name) => name !== '.git' || plan.project.repository === null);
+    const { listCopy } = await import('./list-copy.ts');
+    const listing = listCopy({ copy: paths.copy, original: plan.project.root, hidden: (path) => plan.hidden.paths.includes(path) });
+    return listing.entries.length > 0 || listing.refused.length > 0;
+  } catch {
+    // What cannot be looked at may hold work: it is never thrown away for that.
+    return true;
+  }
 }

@@ -86,7 +86,7 @@ export function describeRun(world: World, plan: RunPlan, paths: TaskPaths, taskN
     user: plan.user,
     home: world.home,
     homeDir: paths.home,
-    etcDir: ensureEtcCopy({ cacheDir: world.cacheDir, patterns: [...config.etc, ...etcMounts(config)], list: listEtc, made: accountFiles(plan.user, world.home) }, world.now().getTime()),
+    etcDir: ensureEtcCopy({ cacheDir: world.cacheDir, patterns: [...config.etc, ...etcMounts(config)], list: listEtc, made: accountFiles(plan.user, world.home) }),
     project: project.root,
     cwd: plan.cwd,
     workspace: workspaceMount(plan, paths),

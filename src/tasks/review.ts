@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
 import { advance } from '../protocol/run-state.ts';
+import { replaceFile } from '../lib/files.ts';
 import { tryLock } from '../lib/lock.ts';
 import { readBlob } from '../git/staging.ts';
 import { applyAll, recover, type AppliedChange, type PlannedChange } from '../review/journal.ts';
@@ -37,6 +38,8 @@ export async function openReview(world: World, stored: StoredTask, options: { wi
     await recoverJournals(stored);
     const capture = await captureChanges(world, stored, { withIgnored: options.withIgnored ?? false });
     const compared = await compareWithHost(world, stored, capture, options.risky ?? []);
+    // For `ags list`, which must not look into a sandbox to count.
+    replaceFile(stored.paths.changes, JSON.stringify(compared.changeSet));
     return createReview(world, stored, compared, lock);
   } catch (error) {
     lock[Symbol.dispose]();

@@ -128,7 +128,7 @@ async function tryUnfiltered(stage: Stage, workspace: Workspace): Promise<Outcom
   const [args, filter] = [join(paths.root, 'args'), join(paths.root, 'filter')];
   writeFileSync(args, launch.bwrapArgs.map((arg) => `${arg}\0`).join(''));
   writeFileSync(filter, assemble(host.arch, {}));
-  const open = 'exec 3< "$1" 4< "$2" 5> /dev/null; shift 2; exec "$@"';
+  const open = 'exec 3< "$1" 4< "$2" 5> /dev/null 6<< end\ngo\nend\nshift 2; exec "$@"';
   const { stdout, stderr } = await run(['/bin/sh', '-c', open, 'sh', args, filter, ...launch.argv], {
     cwd: '/',
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin:/run/current-system/sw/bin', AGS_RUN: 'probe' },

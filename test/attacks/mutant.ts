@@ -75,7 +75,7 @@ export async function prepareMutant(machine: Machine, mutation: Mutation, comman
   writeFileSync(filter, (mutation.filter ?? same)(seccompFilter(options.arch, spec.kernel)));
   // Root plays the user here, so what the user would have made must become the user's. As root the run is the sandbox's.
   if (machine.caller !== 'root') for (const dir of ['.local/state', '.cache']) giveTo(join(machine.home, dir), machine.uid);
-  const argv = ['/bin/sh', '-c', 'exec 3< "$1" 4< "$2" 5> /dev/null; shift 2; exec "$@"', 'sh', args, filter, ...launch.argv];
+  const argv = ['/bin/sh', '-c', 'exec 3< "$1" 4< "$2" 5> /dev/null 6<< end\ngo\nend\nshift 2; exec "$@"', 'sh', args, filter, ...launch.argv];
   return { argv, env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', AGS_RUN: 'mutant' } };
 }
 

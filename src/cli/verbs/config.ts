@@ -12,7 +12,7 @@ import { findProject } from '../../tasks/project.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'Show the configuration in force, and where each value comes from.',
+  summary: 'show the effective configuration and where each value comes from',
   usage: 'config [path | <key>] [--all] [--json]',
   about:
     'Layers, later ones win: built-in, your config.yaml, the project\'s ags.yaml, flags. "ags config path" names the files.',

@@ -6,7 +6,7 @@ import { findProject } from '../../tasks/project.ts';
 import type { Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'Write a commented ags.yaml for this project.',
+  summary: 'write a commented ags.yaml',
   usage: 'init [--force] [--print]',
   about: 'Every key is in the file, with its meaning, and commented out: as written, it changes nothing.',
   examples: ['ags init', 'ags init --print', 'ags init --force'],

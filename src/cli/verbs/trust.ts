@@ -8,7 +8,7 @@ import type { Context, Verb } from '../verb.ts';
 import { configInput } from './config.ts';
 
 const verb: Verb = {
-  summary: "Approve what this project's ags.yaml asks for.",
+  summary: "approve what this project's ags.yaml asks for",
   usage: 'trust [--yes | --revoke] [--json]',
   about:
     'A project may always restrict its sandboxes further. What lets them see or use more takes effect only after you have approved it, for exactly this content of the file.',

@@ -32,7 +32,9 @@ function loadHot() {
   hot.loaded = true;
   require.cache[filename] = hot;
   script.runInThisContext().call(hot.exports, hot.exports, Module.createRequire(filename), hot, filename, bundle);
-  return cachedData !== undefined && script.cachedDataRejected !== true ? () => undefined : () => save(file, script.createCachedData());
+  return cachedData !== undefined && script.cachedDataRejected !== true
+    ? () => undefined
+    : () => save(file, script.createCachedData());
 }
 
 function readIfThere(file) {
@@ -48,7 +50,8 @@ function save(file, data) {
   try {
     const directory = path.dirname(file);
     fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
-    for (const name of fs.readdirSync(directory)) if (/^code-.*\.bin$/.test(name)) fs.rmSync(path.join(directory, name), { force: true });
+    for (const name of fs.readdirSync(directory))
+      if (/^code-.*\.bin$/.test(name)) fs.rmSync(path.join(directory, name), { force: true });
     fs.writeFileSync(`${file}.${process.pid}`, data, { mode: 0o600 });
     fs.renameSync(`${file}.${process.pid}`, file);
   } catch {

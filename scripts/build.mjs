@@ -31,7 +31,9 @@ await bundle.write({
 });
 
 // What is bundled brings its licence along.
-const licences = ['zod', 'yaml'].map((name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`);
+const licences = ['zod', 'yaml'].map(
+  (name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`,
+);
 writeFileSync(join(root, 'dist/bundle/LICENSES.txt'), licences.join('\n----\n\n'));
 
 /** The files that are loaded whenever these are: static imports only. */
@@ -40,7 +42,8 @@ function reachable(entries) {
   const visit = (file) => {
     if (found.has(file)) return;
     found.add(file);
-    for (const [, path] of readFileSync(file, 'utf8').matchAll(/^(?:import|export) [^;]*?from '(\.[^']+)';/gms)) visit(join(dirname(file), path));
+    for (const [, path] of readFileSync(file, 'utf8').matchAll(/^(?:import|export) [^;]*?from '(\.[^']+)';/gms))
+      visit(join(dirname(file), path));
   };
   for (const entry of entries) visit(join(root, 'dist', entry));
   return found;

@@ -14,12 +14,22 @@ const say = (text = '') => process.stdout.write(`${text}\n`);
 const started = Date.now();
 const home = mkdtempSync(join(tmpdir(), 'ags-demo-'));
 const project = join(home, 'webshop');
-const env = { PATH: process.env.PATH, HOME: home, SHELL: '/bin/sh', TERM: process.env.TERM ?? 'dumb', LANG: process.env.LANG ?? 'C.UTF-8', AWS_SECRET_ACCESS_KEY: 'a-real-key', ...(colour ? { FORCE_COLOR: '1' } : { NO_COLOR: '1' }) };
+const env = {
+  PATH: process.env.PATH,
+  HOME: home,
+  SHELL: '/bin/sh',
+  TERM: process.env.TERM ?? 'dumb',
+  LANG: process.env.LANG ?? 'C.UTF-8',
+  AWS_SECRET_ACCESS_KEY: 'a-real-key',
+  ...(colour ? { FORCE_COLOR: '1' } : { NO_COLOR: '1' }),
+};
 
 try {
   story();
   say(bold(`\nDone in ${((Date.now() - started) / 1000).toFixed(1)} s. Try it in a repository of your own:`));
-  say('  ./ags doctor            what works on this machine\n  ./ags exec -- npm test  run anything over your repository, safely\n  ./ags shell             look around inside');
+  say(
+    '  ./ags doctor            what works on this machine\n  ./ags exec -- npm test  run anything over your repository, safely\n  ./ags shell             look around inside',
+  );
 } finally {
   rmSync(home, { recursive: true, force: true });
 }
@@ -30,11 +40,23 @@ function story() {
   ags(['exec', '--', 'node', '--test', 'test/price.test.mjs']);
 
   step('2. An "agent" does what it was asked to, and more than it was asked to.');
-  say(dim(readFileSync(join(project, 'agent.sh'), 'utf8').trim().split('\n').slice(1).map((line) => `    ${line}`).join('\n')));
+  say(
+    dim(
+      readFileSync(join(project, 'agent.sh'), 'utf8')
+        .trim()
+        .split('\n')
+        .slice(1)
+        .map((line) => `    ${line}`)
+        .join('\n'),
+    ),
+  );
   const run = ags(['exec', '--review', 'later', '--name', 'discount', '--', 'sh', './agent.sh']);
   check(run.stderr.includes('changed; nothing was taken'), 'the changes wait for a review');
   check(readFileSync(join(project, 'src/price.mjs'), 'utf8').includes('return sum;'), 'the original was not written');
-  check(!run.stdout.includes('BEGIN OPENSSH') && !run.stdout.includes('a-real-key') && !run.stdout.includes('hunter2'), 'no secret was seen inside');
+  check(
+    !run.stdout.includes('BEGIN OPENSSH') && !run.stdout.includes('a-real-key') && !run.stdout.includes('hunter2'),
+    'no secret was seen inside',
+  );
 
   step('3. Three more at once, over the same repository: they do not see each other.');
   parallel();
@@ -55,15 +77,21 @@ function story() {
 }
 
 function parallel() {
-  const script = 'for n in 1 2 3; do (node AGS exec --review later --name "worker-$n" -- sh -c "echo made by worker $n > result.txt; cat result.txt") & done; wait'.replace('AGS', JSON.stringify(join(root, 'bin/ags.js')));
+  const script =
+    'for n in 1 2 3; do (node AGS exec --review later --name "worker-$n" -- sh -c "echo made by worker $n > result.txt; cat result.txt") & done; wait'.replace(
+      'AGS',
+      JSON.stringify(join(root, 'bin/ags.js')),
+    );
   show('sh', ['-c', script], { hidden: true });
 }
 
 function makeProject() {
   const files = {
     'package.json': '{ "name": "webshop", "type": "module", "scripts": { "test": "node --test" } }\n',
-    'src/price.mjs': 'export function total(items) {\n  const sum = items.reduce((all, item) => all + item.price, 0);\n  return sum;\n}\n',
-    'test/price.test.mjs': "import test from 'node:test';\nimport assert from 'node:assert';\nimport { total } from '../src/price.mjs';\n\ntest('the total is the sum of the prices', () => {\n  assert.equal(total([{ price: 2 }, { price: 3 }]), 5);\n});\n",
+    'src/price.mjs':
+      'export function total(items) {\n  const sum = items.reduce((all, item) => all + item.price, 0);\n  return sum;\n}\n',
+    'test/price.test.mjs':
+      "import test from 'node:test';\nimport assert from 'node:assert';\nimport { total } from '../src/price.mjs';\n\ntest('the total is the sum of the prices', () => {\n  assert.equal(total([{ price: 2 }, { price: 3 }]), 5);\n});\n",
     '.gitignore': '.env\n',
     'agent.sh': [
       '#!/bin/sh',
@@ -83,7 +111,12 @@ function makeProject() {
   mkdirSync(join(home, '.ssh'));
   writeFileSync(join(home, '.ssh/id_ed25519'), '-----BEGIN OPENSSH PRIVATE KEY-----\n');
   writeFileSync(join(project, '.env'), 'DB_PASSWORD=hunter2\n');
-  for (const args of [['init', '-q', '-b', 'main'], ['add', '-A'], ['-c', 'user.name=Demo', '-c', 'user.email=demo@example.test', 'commit', '-q', '-m', 'webshop']]) spawnSync('git', args, { cwd: project, env });
+  for (const args of [
+    ['init', '-q', '-b', 'main'],
+    ['add', '-A'],
+    ['-c', 'user.name=Demo', '-c', 'user.email=demo@example.test', 'commit', '-q', '-m', 'webshop'],
+  ])
+    spawnSync('git', args, { cwd: project, env });
 }
 
 function step(text) {

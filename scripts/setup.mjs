@@ -70,13 +70,22 @@ export function ensurePrograms(programs) {
   const packages = [...new Set(missing.map((name) => PACKAGES[name] ?? name))];
   const manager = MANAGERS.find(({ program }) => has(program));
   const command = manager === undefined ? `install ${packages.join(' ')}` : [...manager.install, ...packages].join(' ');
-  const sudo = process.getuid?.() === 0 ? [] : spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0 ? ['sudo', '-n'] : null;
+  const sudo =
+    process.getuid?.() === 0
+      ? []
+      : spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0
+        ? ['sudo', '-n']
+        : null;
   if (manager === undefined || sudo === null) {
     say(`${missing.join(', ')} is missing and may not be installed from here. Run: sudo ${command}`);
     process.exit(9);
   }
   say(`installing ${packages.join(', ')} (${command})`);
-  const run = (argv) => spawnSync([...sudo, ...argv][0], [...sudo, ...argv].slice(1), { stdio: ['ignore', 'ignore', 2], env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }).status;
+  const run = (argv) =>
+    spawnSync([...sudo, ...argv][0], [...sudo, ...argv].slice(1), {
+      stdio: ['ignore', 'ignore', 2],
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    }).status;
   if (manager.before !== undefined) run(manager.before);
   if (run([...manager.install, ...packages]) !== 0 || missing.some((name) => !has(name))) {
     say(`could not install ${packages.join(', ')}. Run: sudo ${command}`);
@@ -85,5 +94,7 @@ export function ensurePrograms(programs) {
 }
 
 function has(program) {
-  return ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin', '/run/current-system/sw/bin'].some((dir) => existsSync(join(dir, program)));
+  return ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin', '/run/current-system/sw/bin'].some((dir) =>
+    existsSync(join(dir, program)),
+  );
 }

@@ -8,19 +8,41 @@ import { root, setUp } from './setup.mjs';
 
 await setUp({ programs: ['bwrap', 'git', 'perl', 'prlimit', 'tmux'] });
 const some = process.argv.slice(2);
-const checks = some.length > 0 ? 0 : (spawnSync(process.execPath, [join(root, 'scripts/check.mjs')], { cwd: root, stdio: 'inherit' }).status ?? 1);
+const checks =
+  some.length > 0
+    ? 0
+    : (spawnSync(process.execPath, [join(root, 'scripts/check.mjs')], { cwd: root, stdio: 'inherit' }).status ?? 1);
 const dir = mkdtempSync(join(tmpdir(), 'ags-test-'));
 const report = join(dir, 'report.json');
-const tests = spawnSync(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...some], { cwd: root, stdio: 'inherit' });
+const tests = spawnSync(
+  process.execPath,
+  [
+    join(root, 'node_modules/vitest/vitest.mjs'),
+    'run',
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${report}`,
+    ...some,
+  ],
+  { cwd: root, stdio: 'inherit' },
+);
 const counts = readCounts();
 rmSync(dir, { recursive: true, force: true });
-process.stdout.write(`${counts.passed} passed, ${counts.failed + (checks === 0 ? 0 : 1)} failed, ${counts.skipped} skipped\n`);
+process.stdout.write(
+  `${counts.passed} passed, ${counts.failed + (checks === 0 ? 0 : 1)} failed, ${counts.skipped} skipped\n`,
+);
 process.exitCode = tests.status === 0 && checks === 0 ? 0 : 1;
 
 function readCounts() {
   try {
     const result = JSON.parse(readFileSync(report, 'utf8'));
-    return { passed: result.numPassedTests, failed: result.numFailedTests + result.testResults.filter((file) => file.status === 'failed' && file.assertionResults.length === 0).length, skipped: result.numPendingTests + result.numTodoTests };
+    return {
+      passed: result.numPassedTests,
+      failed:
+        result.numFailedTests +
+        result.testResults.filter((file) => file.status === 'failed' && file.assertionResults.length === 0).length,
+      skipped: result.numPendingTests + result.numTodoTests,
+    };
   } catch {
     return { passed: 0, failed: 1, skipped: 0 };
   }

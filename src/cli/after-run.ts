@@ -15,7 +15,12 @@ export async function afterRun(taskId: string, review: 'ask' | 'later', ctx: Con
 }
 
 /** True when nothing is left to ask: nothing really changed, or there is nobody to ask. */
-async function settled(task: StoredTask, risky: readonly string[], review: 'ask' | 'later', ctx: Context): Promise<boolean> {
+async function settled(
+  task: StoredTask,
+  risky: readonly string[],
+  review: 'ask' | 'later',
+  ctx: Context,
+): Promise<boolean> {
   using opened = await openReview(ctx.world, task, { risky });
   const { changes, ignored, refused } = opened.compared.changeSet;
   // Files that were touched, or written with what was in them before.
@@ -24,8 +29,14 @@ async function settled(task: StoredTask, risky: readonly string[], review: 'ask'
     return true;
   }
   if (review === 'ask' && ctx.stdin.isTTY && ctx.stderr.isTTY) return false;
-  const parts = [count(changes.length, 'file'), ...(ignored.files > 0 ? [count(ignored.files, 'ignored file')] : []), ...(refused.length > 0 ? [`${refused.length} that can never be taken`] : [])];
+  const parts = [
+    count(changes.length, 'file'),
+    ...(ignored.files > 0 ? [count(ignored.files, 'ignored file')] : []),
+    ...(refused.length > 0 ? [`${refused.length} that can never be taken`] : []),
+  ];
   opened.finish();
-  ctx.stderr.write(`ags: ${parts.join(', ')} changed; nothing was taken. Look at them with: ags review ${task.task.name}\n`);
+  ctx.stderr.write(
+    `ags: ${parts.join(', ')} changed; nothing was taken. Look at them with: ags review ${task.task.name}\n`,
+  );
   return true;
 }

@@ -10,7 +10,9 @@ export interface Completable {
 }
 
 /** What stands where no option does. */
-export type Rest = { readonly kind: 'command' | 'tasks' | 'nothing' } | { readonly kind: 'words'; readonly words: readonly string[] };
+export type Rest =
+  | { readonly kind: 'command' | 'tasks' | 'nothing' }
+  | { readonly kind: 'words'; readonly words: readonly string[] };
 
 export const SHELLS = {
   bash: { script: bashScript, install: 'ags completion bash > ~/.local/share/bash-completion/completions/ags' },
@@ -28,7 +30,9 @@ export function restOf(verb: Verb): Rest {
 
 const TASKS = 'ags __complete tasks 2>/dev/null';
 
-type Value = { readonly kind: 'none' | 'any' | 'file' | 'directory' | 'variable' } | { readonly kind: 'words'; readonly words: readonly string[] };
+type Value =
+  | { readonly kind: 'none' | 'any' | 'file' | 'directory' | 'variable' }
+  | { readonly kind: 'words'; readonly words: readonly string[] };
 
 function valueOf({ type, value = '' }: Option): Value {
   if (type === 'boolean') return { kind: 'none' };
@@ -38,17 +42,29 @@ function valueOf({ type, value = '' }: Option): Value {
 }
 
 function flagsOf(verb: Completable, wanted: (value: Value) => boolean): string[] {
-  return Object.entries(verb.options).filter(([, option]) => wanted(valueOf(option))).flatMap(([name, option]) => [`--${name}`, ...(option.short === undefined ? [] : [`-${option.short}`])]);
+  return Object.entries(verb.options)
+    .filter(([, option]) => wanted(valueOf(option)))
+    .flatMap(([name, option]) => [`--${name}`, ...(option.short === undefined ? [] : [`-${option.short}`])]);
 }
 
 function bashScript(verbs: readonly Completable[]): string {
-  const rest = ({ rest: what }: Completable): string => (what.kind === 'words' ? what.words.join(' ') : `@${what.kind}`);
-  const cases = verbs.map((verb) => `    ${verb.name}) flags='${[...flagsOf(verb, () => true), '--help', '-h'].join(' ')}' valued='${flagsOf(verb, ({ kind }) => kind !== 'none').join(' ')}' rest='${rest(verb)}' ;;`);
-  const values = verbs.flatMap((verb) => Object.entries(verb.options).flatMap(([name, option]) => {
-    const value = valueOf(option);
-    const compgen = bashValue(value);
-    return compgen === null ? [] : [`    ${[`${verb.name}:--${name}`, ...(option.short === undefined ? [] : [`${verb.name}:-${option.short}`])].join('|')}) ${compgen}; return ;;`];
-  }));
+  const rest = ({ rest: what }: Completable): string =>
+    what.kind === 'words' ? what.words.join(' ') : `@${what.kind}`;
+  const cases = verbs.map(
+    (verb) =>
+      `    ${verb.name}) flags='${[...flagsOf(verb, () => true), '--help', '-h'].join(' ')}' valued='${flagsOf(verb, ({ kind }) => kind !== 'none').join(' ')}' rest='${rest(verb)}' ;;`,
+  );
+  const values = verbs.flatMap((verb) =>
+    Object.entries(verb.options).flatMap(([name, option]) => {
+      const value = valueOf(option);
+      const compgen = bashValue(value);
+      return compgen === null
+        ? []
+        : [
+            `    ${[`${verb.name}:--${name}`, ...(option.short === undefined ? [] : [`${verb.name}:-${option.short}`])].join('|')}) ${compgen}; return ;;`,
+          ];
+    }),
+  );
   return `# Completion of ags for bash. To install it:
 #   ${SHELLS.bash.install}
 _ags() {
@@ -118,7 +134,10 @@ function bashValue(value: Value): string | null {
 
 function zshScript(verbs: readonly Completable[]): string {
   const describe = verbs.map(({ name, summary }) => `    ${quote(`${name}:${summary}`)}`);
-  const cases = verbs.map((verb) => `    ${verb.name}) _arguments -s -S ${[...zshOptions(verb), ...zshRest(verb.rest)].map(quote).join(' ')} ;;`);
+  const cases = verbs.map(
+    (verb) =>
+      `    ${verb.name}) _arguments -s -S ${[...zshOptions(verb), ...zshRest(verb.rest)].map(quote).join(' ')} ;;`,
+  );
   return `#compdef ags
 # Completion of ags for zsh. To install it:
 #   ${SHELLS.zsh.install}
@@ -153,7 +172,10 @@ function zshOptions(verb: Completable): string[] {
     const value = valueOf(option);
     const action = value.kind === 'none' ? '' : `:${escape(option.value ?? 'value')}:${zshValue(value)}`;
     const often = option.multiple === true ? '*' : '';
-    return [`${often}--${name}[${escape(option.about)}]${action}`, ...(option.short === undefined ? [] : [`${often}-${option.short}[${escape(option.about)}]${action}`])];
+    return [
+      `${often}--${name}[${escape(option.about)}]${action}`,
+      ...(option.short === undefined ? [] : [`${often}-${option.short}[${escape(option.about)}]${action}`]),
+    ];
   });
 }
 
@@ -189,8 +211,15 @@ function zshRest(rest: Rest): string[] {
 function fishScript(verbs: readonly Completable[]): string {
   const lines = verbs.flatMap((verb) => {
     const when = `-n ${quote(`__fish_seen_subcommand_from ${verb.name}`)}`;
-    const options = Object.entries({ ...verb.options, help: HELP }).map(([name, option]) => `complete -c ags ${when} -l ${name}${option.short === undefined ? '' : ` -s ${option.short}`}${fishValue(valueOf(option))} -d ${quote(option.about)}`);
-    return [`complete -c ags -n __fish_use_subcommand -a ${verb.name} -d ${quote(verb.summary)}`, ...options, ...fishRest(verb.rest, when)];
+    const options = Object.entries({ ...verb.options, help: HELP }).map(
+      ([name, option]) =>
+        `complete -c ags ${when} -l ${name}${option.short === undefined ? '' : ` -s ${option.short}`}${fishValue(valueOf(option))} -d ${quote(option.about)}`,
+    );
+    return [
+      `complete -c ags -n __fish_use_subcommand -a ${verb.name} -d ${quote(verb.summary)}`,
+      ...options,
+      ...fishRest(verb.rest, when),
+    ];
   });
   return `# Completion of ags for fish. To install it:
 #   ${SHELLS.fish.install}

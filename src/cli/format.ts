@@ -4,13 +4,22 @@
 import { visible } from '../lib/sanitize.ts';
 import type { Paint } from './colour.ts';
 
-export type Cell = string | { readonly text: string; readonly paint?: (text: string) => string; readonly right?: boolean };
+export type Cell =
+  | string
+  | { readonly text: string; readonly paint?: (text: string) => string; readonly right?: boolean };
 
 /** Lines with their ends. The widest cell sets a column's width; the last one is never filled up. */
 export function table(rows: readonly (readonly Cell[])[], options: { indent?: number; gap?: number } = {}): string {
-  const cells = rows.map((row) => row.map((cell) => (typeof cell === 'string' ? { text: visible(cell), paint: same, right: false } : { paint: same, right: false, ...cell, text: visible(cell.text) })));
+  const cells = rows.map((row) =>
+    row.map((cell) =>
+      typeof cell === 'string'
+        ? { text: visible(cell), paint: same, right: false }
+        : { paint: same, right: false, ...cell, text: visible(cell.text) },
+    ),
+  );
   const widths: number[] = [];
-  for (const row of cells) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, widthOf(cell.text));
+  for (const row of cells)
+    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, widthOf(cell.text));
   const indent = ' '.repeat(options.indent ?? 0);
   const gap = ' '.repeat(options.gap ?? 2);
   return cells
@@ -33,7 +42,9 @@ export function section(title: string, body: string, paint: Paint): string {
 /** Names with what they mean next to them, broken to fit 80 columns. */
 export function meanings(list: readonly (readonly [string, string])[]): string {
   const width = Math.max(0, ...list.map(([name]) => widthOf(visible(name))));
-  return list.map(([name, means]) => `  ${visible(name).padEnd(width)}  ${wrap(means, { indent: width + 4 }).trimStart()}`).join('');
+  return list
+    .map(([name, means]) => `  ${visible(name).padEnd(width)}  ${wrap(means, { indent: width + 4 }).trimStart()}`)
+    .join('');
 }
 
 /** Lines with their ends, broken between words. A line break in the text is kept. */
@@ -60,7 +71,8 @@ export function widthOf(text: string): number {
   return [...text].reduce((sum, char) => sum + (/\p{M}/u.test(char) ? 0 : WIDE.test(char) ? 2 : 1), 0);
 }
 
-const WIDE = /[\p{Emoji_Presentation}\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;
+const WIDE =
+  /[\p{Emoji_Presentation}\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;
 
 /** One line that fits; what is cut off shows as "…". */
 export function cut(text: string, width: number): string {

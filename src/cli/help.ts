@@ -9,7 +9,8 @@ import { VERBS, type VerbEntry, type VerbName } from './verbs.ts';
 
 export async function showHelp(topics: readonly string[], ctx: Context): Promise<number> {
   const [topic, ...more] = topics;
-  if (more.length > 0) throw new AgsError('usage.invalid', 'ags help takes one command or topic.', { hint: 'For example: ags help exec' });
+  if (more.length > 0)
+    throw new AgsError('usage.invalid', 'ags help takes one command or topic.', { hint: 'For example: ags help exec' });
   ctx.stdout.write(await helpOn(topic, createPaint(ctx.colour)));
   return EXIT.done;
 }
@@ -31,12 +32,31 @@ export function unknownVerb(word: string): AgsError {
 }
 
 /** What other tools call our commands. */
-const MEANT = { ls: 'list', ps: 'list', status: 'list', tasks: 'list', run: 'exec', sh: 'shell', remove: 'rm', delete: 'rm', discard: 'rm', clean: 'cleanup', prune: 'cleanup', gc: 'cleanup', check: 'doctor', merge: 'review', accept: 'review', show: 'diff' } as const satisfies Record<string, VerbName>;
+const MEANT = {
+  ls: 'list',
+  ps: 'list',
+  status: 'list',
+  tasks: 'list',
+  run: 'exec',
+  sh: 'shell',
+  remove: 'rm',
+  delete: 'rm',
+  discard: 'rm',
+  clean: 'cleanup',
+  prune: 'cleanup',
+  gc: 'cleanup',
+  check: 'doctor',
+  merge: 'review',
+  accept: 'review',
+  show: 'diff',
+} as const satisfies Record<string, VerbName>;
 
 function unknownTopic(topic: string, topics: readonly string[]): AgsError {
   const near = suggest(topic, [...Object.keys(VERBS), ...topics]);
   const list = `Commands: ${Object.keys(VERBS).join(', ')}\nTopics: ${topics.join(', ')}`;
-  return new AgsError('usage.invalid', `There is no help on "${visible(topic)}".`, { hint: near === undefined ? list : `Did you mean: ags help ${near}\n${list}` });
+  return new AgsError('usage.invalid', `There is no help on "${visible(topic)}".`, {
+    hint: near === undefined ? list : `Did you mean: ags help ${near}\n${list}`,
+  });
 }
 
 function isVerb(word: string): word is VerbName {
@@ -53,12 +73,38 @@ function overview(paint: Paint): string {
   const entries = Object.entries(VERBS) as [VerbName, VerbEntry][];
   const groups = [...new Set(entries.map(([, { group }]) => group))];
   const width = Math.max(...entries.map(([name]) => name.length));
-  const list = (group: string): string => table(entries.filter(([, entry]) => entry.group === group).map(([name, { summary }]) => [{ text: name.padEnd(width), paint: (text) => paint('bold', text) }, summary]), { indent: 2 });
+  const list = (group: string): string =>
+    table(
+      entries
+        .filter(([, entry]) => entry.group === group)
+        .map(([name, { summary }]) => [{ text: name.padEnd(width), paint: (text) => paint('bold', text) }, summary]),
+      { indent: 2 },
+    );
   return [
-    wrap('ags (Agent Sandbox) runs commands and coding agents over your repository, in a sandbox, and lets you take what they changed.'),
-    section('Examples', table(EXAMPLES.map(([command, means]) => [command, { text: means, paint: (text) => paint('dim', text) }]), { indent: 2 }), paint),
+    wrap(
+      'ags (Agent Sandbox) runs commands and coding agents over your repository, in a sandbox, and lets you take what they changed.',
+    ),
+    section(
+      'Examples',
+      table(
+        EXAMPLES.map(([command, means]) => [command, { text: means, paint: (text) => paint('dim', text) }]),
+        { indent: 2 },
+      ),
+      paint,
+    ),
     ...groups.map((group) => section(group, list(group), paint)),
-    section('More', table([['ags help <command>', 'options and examples, the same as: ags <command> --help'], ['ags help <topic>', 'exit-codes, environment, json, network'], ['ags --version', '']], { indent: 2 }), paint),
+    section(
+      'More',
+      table(
+        [
+          ['ags help <command>', 'options and examples, the same as: ags <command> --help'],
+          ['ags help <topic>', 'exit-codes, environment, json, network'],
+          ['ags --version', ''],
+        ],
+        { indent: 2 },
+      ),
+      paint,
+    ),
   ].join('\n');
 }
 
@@ -68,20 +114,33 @@ function verbHelp(name: VerbName, verb: Verb, paint: Paint): string {
     wrap(`ags ${name}: ${verb.summary}`),
     section('Usage', `  ags ${verb.usage}\n`, paint),
     ...(verb.about === undefined ? [] : [wrap(verb.about.replaceAll('\n', ' '))]),
-    ...(verb.examples.length === 0 ? [] : [section('Examples', verb.examples.map((line) => `  ${line}\n`).join(''), paint)]),
-    section('Options', optionList([...options, ['help', { type: 'boolean', short: 'h', about: 'show this text' }]]), paint),
+    ...(verb.examples.length === 0
+      ? []
+      : [section('Examples', verb.examples.map((line) => `  ${line}\n`).join(''), paint)]),
+    section(
+      'Options',
+      optionList([...options, ['help', { type: 'boolean', short: 'h', about: 'show this text' }]]),
+      paint,
+    ),
   ].join('\n');
 }
 
 const OPTION_WIDTH = 26;
 
 function optionList(options: readonly (readonly [string, Option])[]): string {
-  return options.map(([name, option]) => {
-    const flags = `${option.short === undefined ? '    ' : `-${option.short}, `}--${name}${placeholder(option)}`;
-    const about = wrap(`${option.about}${option.multiple === true ? '; may be repeated' : ''}`, { width: 80, indent: OPTION_WIDTH + 4 });
-    // A flag that does not fit its column has its meaning on the next line.
-    return flags.length > OPTION_WIDTH ? `  ${flags}\n${about}` : `  ${flags.padEnd(OPTION_WIDTH)}  ${about.trimStart()}`;
-  }).join('');
+  return options
+    .map(([name, option]) => {
+      const flags = `${option.short === undefined ? '    ' : `-${option.short}, `}--${name}${placeholder(option)}`;
+      const about = wrap(`${option.about}${option.multiple === true ? '; may be repeated' : ''}`, {
+        width: 80,
+        indent: OPTION_WIDTH + 4,
+      });
+      // A flag that does not fit its column has its meaning on the next line.
+      return flags.length > OPTION_WIDTH
+        ? `  ${flags}\n${about}`
+        : `  ${flags.padEnd(OPTION_WIDTH)}  ${about.trimStart()}`;
+    })
+    .join('');
 }
 
 function placeholder(option: Option): string {

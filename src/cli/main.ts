@@ -47,11 +47,21 @@ async function dispatch(argv: readonly string[], ctx: Context): Promise<number> 
 export function report(error: unknown, ctx: Pick<Context, 'stderr'>, json: boolean): number {
   if (!(error instanceof AgsError)) {
     const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    ctx.stderr.write(json ? `${JSON.stringify({ error: { code: 'internal', message: detail } })}\n` : `ags: this is a bug in ags.\n${detail}\n`);
+    ctx.stderr.write(
+      json
+        ? `${JSON.stringify({ error: { code: 'internal', message: detail } })}\n`
+        : `ags: this is a bug in ags.\n${detail}\n`,
+    );
     return EXIT.failed;
   }
-  if (json) ctx.stderr.write(`${JSON.stringify({ error: { code: error.code, message: error.message, ...(error.hint === undefined ? {} : { hint: error.hint }), ...error.details } })}\n`);
-  else ctx.stderr.write(`ags: ${error.message}\n${error.hint === undefined ? '' : `     ${error.hint.replaceAll('\n', '\n     ')}\n`}`);
+  if (json)
+    ctx.stderr.write(
+      `${JSON.stringify({ error: { code: error.code, message: error.message, ...(error.hint === undefined ? {} : { hint: error.hint }), ...error.details } })}\n`,
+    );
+  else
+    ctx.stderr.write(
+      `ags: ${error.message}\n${error.hint === undefined ? '' : `     ${error.hint.replaceAll('\n', '\n     ')}\n`}`,
+    );
   return ERRORS[error.code].exit;
 }
 
@@ -86,7 +96,10 @@ function makeContext(): Context {
 function makeWorld(env: NodeJS.ProcessEnv): World {
   const uid = process.getuid?.() ?? 0;
   // The account database is asked only for what the environment does not say.
-  const account = env['HOME'] && env['USER'] && env['SHELL'] ? { home: env['HOME'], name: env['USER'], shell: env['SHELL'] } : readAccount();
+  const account =
+    env['HOME'] && env['USER'] && env['SHELL']
+      ? { home: env['HOME'], name: env['USER'], shell: env['SHELL'] }
+      : readAccount();
   const home = absolute(env['HOME']) ?? account.home;
   return {
     cwd: process.cwd(),

@@ -6,7 +6,16 @@ import type { Arguments, Verb } from './verb.ts';
 export function parseVerb(name: string, verb: Verb, argv: readonly string[]): Arguments | 'help' {
   const { own, command } = split(verb, argv);
   if (own.includes('--help') || own.includes('-h')) return 'help';
-  const options = Object.fromEntries(Object.entries(verb.options).map(([key, o]) => [key, { type: o.type, ...(o.short === undefined ? {} : { short: o.short }), ...(o.multiple === true ? { multiple: true } : {}) }]));
+  const options = Object.fromEntries(
+    Object.entries(verb.options).map(([key, o]) => [
+      key,
+      {
+        type: o.type,
+        ...(o.short === undefined ? {} : { short: o.short }),
+        ...(o.multiple === true ? { multiple: true } : {}),
+      },
+    ]),
+  );
   try {
     const { values, positionals } = parseArgs({ args: [...own], options, allowPositionals: true, strict: true });
     return { values: values as Arguments['values'], positionals: [...positionals, ...command] };

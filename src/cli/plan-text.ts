@@ -17,17 +17,33 @@ export function renderPlan(view: PlanView, paint: Paint): string {
     section('Mounts, in this order; a later one covers an earlier one', mounts(view), paint),
     ...hiddenFiles(view, paint),
     section('Environment, and no other variable', variables(view), paint),
-    section('Limits', table(view.limits.map((limit) => [LIMIT_WORDS[limit.name], HOLDERS[limit.held], limit.means]), { indent: 2 }), paint),
+    section(
+      'Limits',
+      table(
+        view.limits.map((limit) => [LIMIT_WORDS[limit.name], HOLDERS[limit.held], limit.means]),
+        { indent: 2 },
+      ),
+      paint,
+    ),
     section('Kernel', kernel(spec), paint),
     section('Command line', `${commandLine(launch.argv)}\n`, paint),
-    section("bubblewrap's arguments, which it reads from descriptor 3", optionLines(launch.bwrapArgs, view.privateNames).map((line) => `  ${line}\n`).join(''), paint),
+    section(
+      "bubblewrap's arguments, which it reads from descriptor 3",
+      optionLines(launch.bwrapArgs, view.privateNames)
+        .map((line) => `  ${line}\n`)
+        .join(''),
+      paint,
+    ),
   ].join('\n');
 }
 
 function facts(view: PlanView): string {
   const { spec, project } = view;
   const { repository } = project;
-  const head = repository === null ? 'not a git repository' : `git, ${repository.headRef?.replace('refs/heads/', '') ?? 'detached HEAD'}${repository.headCommit === null ? ', no commits yet' : ` at ${repository.headCommit.slice(0, 12)}`}`;
+  const head =
+    repository === null
+      ? 'not a git repository'
+      : `git, ${repository.headRef?.replace('refs/heads/', '') ?? 'detached HEAD'}${repository.headCommit === null ? ', no commits yet' : ` at ${repository.headCommit.slice(0, 12)}`}`;
   return table([
     ['Project', `${project.root} (${head})`],
     ['<task>', view.taskDir],
@@ -50,7 +66,10 @@ const NETWORK = { loopback: 'loopback only: nothing outside the sandbox can be r
 // What is shown at its own path needs no second mention of it.
 function mounts({ spec, taskDir }: PlanView): string {
   const from = (mount: Mount): string => source(mount).replace(`${taskDir}/`, '<task>/');
-  return table(spec.mounts.map((mount) => [access(mount), mount.to, mount.why, from(mount)]), { indent: 2 });
+  return table(
+    spec.mounts.map((mount) => [access(mount), mount.to, mount.why, from(mount)]),
+    { indent: 2 },
+  );
 }
 
 function access(mount: Mount): string {
@@ -60,7 +79,9 @@ function access(mount: Mount): string {
     case 'tmpfs':
       return 'rw';
     case 'workspace':
-      return mount.workspace.kind === 'overlay' || (mount.workspace.kind === 'copy' && mount.workspace.writable) ? 'rw' : 'ro';
+      return mount.workspace.kind === 'overlay' || (mount.workspace.kind === 'copy' && mount.workspace.writable)
+        ? 'rw'
+        : 'ro';
     case 'proc':
       return 'rw';
     // The root and /dev are made read-only once everything is in place.
@@ -95,15 +116,25 @@ function source(mount: Mount): string {
 function hiddenFiles({ hidden, trackedSecrets }: PlanView, paint: Paint): string[] {
   const list = (paths: readonly string[]): string => paths.map((path) => `  ${visible(path)}\n`).join('');
   return [
-    ...(hidden.length === 0 ? [] : [section('Hidden: they do not exist inside; show one with --reveal <path>', list(hidden), paint)]),
-    ...(trackedSecrets.length === 0 ? [] : [section('Visible although they look like secrets, because git tracks them', list(trackedSecrets), paint)]),
+    ...(hidden.length === 0
+      ? []
+      : [section('Hidden: they do not exist inside; show one with --reveal <path>', list(hidden), paint)]),
+    ...(trackedSecrets.length === 0
+      ? []
+      : [section('Visible although they look like secrets, because git tracks them', list(trackedSecrets), paint)]),
   ];
 }
 
 const LONGEST_VALUE = 100;
 
 function variables({ spec, privateNames }: PlanView): string {
-  return table(Object.entries(spec.env).map(([name, value]) => [name, privateNames.includes(name) ? '(set)' : cut(value, LONGEST_VALUE)]), { indent: 2 });
+  return table(
+    Object.entries(spec.env).map(([name, value]) => [
+      name,
+      privateNames.includes(name) ? '(set)' : cut(value, LONGEST_VALUE),
+    ]),
+    { indent: 2 },
+  );
 }
 
 const LIMIT_WORDS = {
@@ -117,7 +148,10 @@ const LIMIT_WORDS = {
   wallSeconds: 'time',
 } as const satisfies Record<keyof Limits, string>;
 
-const HOLDERS = { kernel: 'held by the kernel', watched: 'watched', no: 'no limit' } as const satisfies Record<LimitInForce['held'], string>;
+const HOLDERS = { kernel: 'held by the kernel', watched: 'watched', no: 'no limit' } as const satisfies Record<
+  LimitInForce['held'],
+  string
+>;
 
 function kernel({ kernel: rules }: SandboxSpec): string {
   return meanings([
@@ -133,17 +167,20 @@ const SCRIPTS: readonly string[] = [USER_LAUNCHER, ROOT_LAUNCHER];
 
 /** Our own scripts keep their lines; in any other word a line break is shown as an escape. */
 export function commandLine(argv: readonly string[]): string {
-  return argv.map((word) => (SCRIPTS.includes(word) ? `'${word.replaceAll("'", String.raw`'\''`)}'` : shellQuote(word))).join(' ');
+  return argv
+    .map((word) => (SCRIPTS.includes(word) ? `'${word.replaceAll("'", String.raw`'\''`)}'` : shellQuote(word)))
+    .join(' ');
 }
 
 /** One option with its values per line. */
 export function optionLines(args: readonly string[], privateNames: readonly string[] = []): string[] {
   const lines: string[] = [];
-  for (let at = 0; at < args.length; ) {
+  for (let at = 0; at < args.length;) {
     const option = args[at] ?? '';
     const words = args.slice(at, at + 1 + (VALUES[option] ?? 0));
     const [, name] = words;
-    const shown = option === '--setenv' && name !== undefined && privateNames.includes(name) ? [option, name, '(set)'] : words;
+    const shown =
+      option === '--setenv' && name !== undefined && privateNames.includes(name) ? [option, name, '(set)'] : words;
     lines.push(shellLine(shown));
     at += words.length;
   }
@@ -152,6 +189,22 @@ export function optionLines(args: readonly string[], privateNames: readonly stri
 
 // A value may itself look like an option, so it is counted, not guessed.
 const VALUES: Readonly<Record<string, number>> = {
-  '--uid': 1, '--gid': 1, '--hostname': 1, '--cap-drop': 1, '--setenv': 2, '--bind': 2, '--ro-bind': 2, '--symlink': 2, '--size': 1, '--perms': 1,
-  '--tmpfs': 1, '--dir': 1, '--proc': 1, '--dev': 1, '--remount-ro': 1, '--chdir': 1, '--seccomp': 1, '--json-status-fd': 1,
+  '--uid': 1,
+  '--gid': 1,
+  '--hostname': 1,
+  '--cap-drop': 1,
+  '--setenv': 2,
+  '--bind': 2,
+  '--ro-bind': 2,
+  '--symlink': 2,
+  '--size': 1,
+  '--perms': 1,
+  '--tmpfs': 1,
+  '--dir': 1,
+  '--proc': 1,
+  '--dev': 1,
+  '--remount-ro': 1,
+  '--chdir': 1,
+  '--seccomp': 1,
+  '--json-status-fd': 1,
 };

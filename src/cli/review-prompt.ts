@@ -48,14 +48,17 @@ export async function askAboutChanges(review: Review, ctx: Context, paint: Paint
     // What can run code is shown before it is asked about.
     if (change.lane !== 'inert') await showDiff(review, change, paint, out, 60);
     for (;;) {
-      ctx.stderr.write(`${paint('bold', change.conflict === 'conflicts' ? 'Conflict:' : 'Take it?')} ${paint('dim', change.conflict === 'conflicts' ? CONFLICT_KEYS : KEYS)} `);
+      ctx.stderr.write(
+        `${paint('bold', change.conflict === 'conflicts' ? 'Conflict:' : 'Take it?')} ${paint('dim', change.conflict === 'conflicts' ? CONFLICT_KEYS : KEYS)} `,
+      );
       const answer = await key();
       out(answer === '\x03' ? '^C' : answer);
       if (answer === '\x03') return null;
       if (answer === 'q') return { take, drop, edited };
       if (answer === 'd') await showDiff(review, change, paint, out, Infinity);
       else if (answer === '?') out(HELP);
-      else if ((answer === 'y' || answer === 'e') && change.conflict === 'conflicts') out('  It changed on both sides. Take it by hand (d shows it), or leave it.');
+      else if ((answer === 'y' || answer === 'e') && change.conflict === 'conflicts')
+        out('  It changed on both sides. Take it by hand (d shows it), or leave it.');
       else if (answer === 'e') {
         const text = await editChange(review, change, ctx);
         if (text === null) continue;
@@ -78,9 +81,16 @@ export async function askAboutChanges(review: Review, ctx: Context, paint: Paint
 }
 
 /** Git-ignored files are asked about once. */
-export async function askAboutIgnored(review: Review, ctx: Context, paint: Paint, key: Key): Promise<'discard' | 'review' | 'later'> {
+export async function askAboutIgnored(
+  review: Review,
+  ctx: Context,
+  paint: Paint,
+  key: Key,
+): Promise<'discard' | 'review' | 'later'> {
   const { files, bytes } = review.compared.changeSet.ignored;
-  ctx.stderr.write(`\n${files} file${files === 1 ? '' : 's'} that git ignores (${formatSize(bytes)}): ${paint('bold', 'r throw all away, i review each, n not now?')} `);
+  ctx.stderr.write(
+    `\n${files} file${files === 1 ? '' : 's'} that git ignores (${formatSize(bytes)}): ${paint('bold', 'r throw all away, i review each, n not now?')} `,
+  );
   for (;;) {
     const answer = await key();
     if (answer === 'r' || answer === 'R' || answer === 'i' || answer === 'n' || answer === 'q' || answer === '\x03') {
@@ -94,7 +104,13 @@ export function takable(change: Change): boolean {
   return change.lane === 'inert' && change.conflict !== 'conflicts';
 }
 
-async function showDiff(review: Review, change: Change, paint: Paint, out: (text: string) => void, most: number): Promise<void> {
+async function showDiff(
+  review: Review,
+  change: Change,
+  paint: Paint,
+  out: (text: string) => void,
+  most: number,
+): Promise<void> {
   const lines = await diffLines(review, change, paint);
   for (const line of lines.slice(0, most)) out(line);
   if (lines.length > most) out(paint('dim', `  ... ${lines.length - most} more lines (d shows all)`));
@@ -108,7 +124,11 @@ async function editChange(review: Review, change: Change, ctx: Context): Promise
   const dir = mkdtempSync(join(review.task.paths.root, 'edit-'));
   try {
     const file = join(dir, basename(change.path));
-    writeFileSync(file, review.compared.merged.get(change.path) ?? (await readBlob(review.task.paths.staging, change.after.oid)), { mode: 0o600 });
+    writeFileSync(
+      file,
+      review.compared.merged.get(change.path) ?? (await readBlob(review.task.paths.staging, change.after.oid)),
+      { mode: 0o600 },
+    );
     const [program = 'vi', ...args] = (ctx.env['VISUAL'] ?? ctx.env['EDITOR'] ?? 'vi').split(' ');
     const done = spawnSync(program, [...args, file], { stdio: 'inherit' });
     if (done.error !== undefined || done.status !== 0) {
@@ -123,7 +143,10 @@ async function editChange(review: Review, change: Change, ctx: Context): Promise
 
 /** One key at a time from the terminal. */
 export function openKeys(ctx: Context): { key: Key; close(): void } {
-  if (!ctx.stdin.isTTY) throw new AgsError('usage.no-terminal', 'There is no terminal to ask on.', { hint: 'Use --accept <path>, --accept-all, --discard-all or --json.' });
+  if (!ctx.stdin.isTTY)
+    throw new AgsError('usage.no-terminal', 'There is no terminal to ask on.', {
+      hint: 'Use --accept <path>, --accept-all, --discard-all or --json.',
+    });
   const waiting: ((key: string) => void)[] = [];
   const typed: string[] = [];
   const onData = (data: Buffer): void => {
@@ -136,17 +159,18 @@ export function openKeys(ctx: Context): { key: Key; close(): void } {
   ctx.stdin.on('data', onData);
   const raw = (on: boolean): void => void ctx.stdin.setRawMode(on);
   return {
-    key: () => new Promise((resolve) => {
-      const ready = typed.shift();
-      if (ready !== undefined) return resolve(ready);
-      raw(true);
-      ctx.stdin.resume();
-      waiting.push((char) => {
-        raw(false);
-        ctx.stdin.pause();
-        resolve(char);
-      });
-    }),
+    key: () =>
+      new Promise((resolve) => {
+        const ready = typed.shift();
+        if (ready !== undefined) return resolve(ready);
+        raw(true);
+        ctx.stdin.resume();
+        waiting.push((char) => {
+          raw(false);
+          ctx.stdin.pause();
+          resolve(char);
+        });
+      }),
     close() {
       ctx.stdin.off('data', onData);
       raw(false);

@@ -24,10 +24,24 @@ export async function reviewOnTerminal(task: StoredTask, risky: readonly string[
       }
       const outcome = await review.take(answers.take, answers.edited);
       review.drop(answers.drop);
-      const choice = ignored.files > 0 && !ignored.reviewed && !task.run.ignoredDiscarded ? await askAboutIgnored(review, ctx, paint, keys.key) : 'later';
+      const choice =
+        ignored.files > 0 && !ignored.reviewed && !task.run.ignoredDiscarded
+          ? await askAboutIgnored(review, ctx, paint, keys.key)
+          : 'later';
       if (choice === 'discard') review.dropIgnored();
       const left = choice === 'review' ? 0 : review.finish().left;
-      summary({ outcome, dropped: answers.drop.length, left, task, riskyLeft: review.compared.changeSet.changes.filter((c) => !takable(c) && !answers.take.includes(c) && !answers.drop.includes(c)).length }, say);
+      summary(
+        {
+          outcome,
+          dropped: answers.drop.length,
+          left,
+          task,
+          riskyLeft: review.compared.changeSet.changes.filter(
+            (c) => !takable(c) && !answers.take.includes(c) && !answers.drop.includes(c),
+          ).length,
+        },
+        say,
+      );
       if (choice !== 'review') return failures(outcome).length > 0 ? 7 : 0;
       withIgnored = true;
     }
@@ -39,7 +53,9 @@ export async function reviewOnTerminal(task: StoredTask, risky: readonly string[
 function showHeader(review: Review, say: (text: string) => void): void {
   const { changes, refused } = review.compared.changeSet;
   const risky = changes.filter((change) => change.lane !== 'inert').length;
-  say(`${review.task.task.name}: ${count(changes.length, 'file')} changed${risky === 0 ? '' : `, ${risky} of them can run code and ${risky === 1 ? 'is' : 'are'} asked about first`}.`);
+  say(
+    `${review.task.task.name}: ${count(changes.length, 'file')} changed${risky === 0 ? '' : `, ${risky} of them can run code and ${risky === 1 ? 'is' : 'are'} asked about first`}.`,
+  );
   for (const one of refused) say(`  never taken: ${visible(one.path)} (${visible(one.reason)})`);
 }
 
@@ -47,12 +63,16 @@ function failures(outcome: readonly AppliedChange[]): readonly AppliedChange[] {
   return outcome.filter((one) => one.outcome !== 'applied');
 }
 
-export function summary(input: { outcome: readonly AppliedChange[]; dropped: number; left: number; riskyLeft: number; task: StoredTask }, say: (text: string) => void): void {
+export function summary(
+  input: { outcome: readonly AppliedChange[]; dropped: number; left: number; riskyLeft: number; task: StoredTask },
+  say: (text: string) => void,
+): void {
   const failed = failures(input.outcome);
   for (const one of failed) say(`  not taken: ${visible(one.path)}: ${visible(describe(one))}`);
   const parts = [`${input.outcome.length - failed.length} taken`, `${input.dropped} thrown away`, `${input.left} left`];
   say(`${parts.join(', ')}.${input.left > 0 ? ` Come back with: ags review ${input.task.task.name}` : ''}`);
-  if (input.left > 0 && input.riskyLeft > 0) say('  Files that can run code are taken one by one only: y on the file, or --risky <path>.');
+  if (input.left > 0 && input.riskyLeft > 0)
+    say('  Files that can run code are taken one by one only: y on the file, or --risky <path>.');
 }
 
 export function describe(one: AppliedChange): string {

@@ -7,12 +7,31 @@ import type { Arguments, Context, Option } from './verb.ts';
 export const RUN_OPTIONS = {
   project: { type: 'string', value: 'directory', about: 'work here instead of the current directory' },
   name: { type: 'string', value: 'name', about: 'call the task this' },
-  reveal: { type: 'string', multiple: true, value: 'path', about: 'show a file that is hidden by default, such as .env' },
-  mount: { type: 'string', multiple: true, value: 'path', about: 'show a directory or file of this machine, read-only' },
+  reveal: {
+    type: 'string',
+    multiple: true,
+    value: 'path',
+    about: 'show a file that is hidden by default, such as .env',
+  },
+  mount: {
+    type: 'string',
+    multiple: true,
+    value: 'path',
+    about: 'show a directory or file of this machine, read-only',
+  },
   env: { type: 'string', multiple: true, short: 'e', value: 'NAME[=value]', about: 'pass a variable on, or set it' },
-  limit: { type: 'string', multiple: true, value: 'name=value', about: 'memory=4g, processes=512, disk=5g, time=30m, cpu=10m, fileSize=1g, openFiles=4096, tmp=2g' },
+  limit: {
+    type: 'string',
+    multiple: true,
+    value: 'name=value',
+    about: 'memory=4g, processes=512, disk=5g, time=30m, cpu=10m, fileSize=1g, openFiles=4096, tmp=2g',
+  },
   workspace: { type: 'string', value: 'auto|overlay|copy', about: 'how the repository is made copy-on-write' },
-  review: { type: 'string', value: 'ask|later', about: 'ask about the changes at the end (the default on a terminal), or leave them for "ags review"' },
+  review: {
+    type: 'string',
+    value: 'ask|later',
+    about: 'ask about the changes at the end (the default on a terminal), or leave them for "ags review"',
+  },
 } as const satisfies Record<string, Option>;
 
 export function runFlags(args: Arguments): ConfigFlags {
@@ -30,13 +49,23 @@ export function runFlags(args: Arguments): ConfigFlags {
 
 function splitLimit(item: string): [string, string] {
   const at = item.indexOf('=');
-  if (at < 1) throw new AgsError('usage.invalid', `--limit needs a name and a value, not "${item}".`, { hint: 'For example: --limit memory=4g --limit time=30m' });
+  if (at < 1)
+    throw new AgsError('usage.invalid', `--limit needs a name and a value, not "${item}".`, {
+      hint: 'For example: --limit memory=4g --limit time=30m',
+    });
   return [item.slice(0, at), item.slice(at + 1)];
 }
 
-export async function runInSandbox(kind: 'exec' | 'shell', command: readonly string[], flags: ConfigFlags, args: Arguments, ctx: Context): Promise<number> {
+export async function runInSandbox(
+  kind: 'exec' | 'shell',
+  command: readonly string[],
+  flags: ConfigFlags,
+  args: Arguments,
+  ctx: Context,
+): Promise<number> {
   const review = args.values['review'] ?? 'ask';
-  if (review !== 'ask' && review !== 'later') throw new AgsError('usage.invalid', `--review is ask or later, not "${String(review)}".`);
+  if (review !== 'ask' && review !== 'later')
+    throw new AgsError('usage.invalid', `--review is ask or later, not "${String(review)}".`);
   const say = (text: string): void => void ctx.stderr.write(`ags: ${text}\n`);
   const anyTerminal = Object.values(ctx.terminal).some(Boolean);
   const result = await runCommand(inProject(args, ctx), {
@@ -46,7 +75,8 @@ export async function runInSandbox(kind: 'exec' | 'shell', command: readonly str
     name: args.values['name'] as string | undefined,
     notice: say,
     async openStdio() {
-      if (!anyTerminal) return { stdio: { stdin: 0, stdout: 1, stderr: 2, terminal: null }, close: async () => undefined };
+      if (!anyTerminal)
+        return { stdio: { stdin: 0, stdout: 1, stderr: 2, terminal: null }, close: async () => undefined };
       const { openTerminal } = await import('../tasks/terminal.ts');
       return openTerminal(ctx);
     },

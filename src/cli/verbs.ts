@@ -9,19 +9,55 @@ export interface VerbEntry {
 }
 
 export const VERBS = {
-  exec: { group: 'Run', summary: 'run a command over this repository in a fresh sandbox', load: () => import('./verbs/exec.ts') },
+  exec: {
+    group: 'Run',
+    summary: 'run a command over this repository in a fresh sandbox',
+    load: () => import('./verbs/exec.ts'),
+  },
   shell: { group: 'Run', summary: 'open a shell in a fresh sandbox', load: () => import('./verbs/shell.ts') },
-  plan: { group: 'Run', summary: 'show what a sandbox would be, without starting it', load: () => import('./verbs/plan.ts') },
-  review: { group: 'Review', summary: 'go through what a sandbox changed, file by file', load: () => import('./verbs/review.ts') },
+  plan: {
+    group: 'Run',
+    summary: 'show what a sandbox would be, without starting it',
+    load: () => import('./verbs/plan.ts'),
+  },
+  review: {
+    group: 'Review',
+    summary: 'go through what a sandbox changed, file by file',
+    load: () => import('./verbs/review.ts'),
+  },
   diff: { group: 'Review', summary: 'show what a sandbox changed', load: () => import('./verbs/diff.ts') },
-  list: { group: 'Review', summary: 'list sandboxes with changes, and running ones', load: () => import('./verbs/list.ts') },
+  list: {
+    group: 'Review',
+    summary: 'list sandboxes with changes, and running ones',
+    load: () => import('./verbs/list.ts'),
+  },
   rm: { group: 'Review', summary: 'throw a task and its changes away', load: () => import('./verbs/rm.ts') },
-  cleanup: { group: 'Review', summary: 'remove what killed or finished sandboxes left behind', load: () => import('./verbs/cleanup.ts') },
+  cleanup: {
+    group: 'Review',
+    summary: 'remove what killed or finished sandboxes left behind',
+    load: () => import('./verbs/cleanup.ts'),
+  },
   init: { group: 'Set up', summary: 'write a commented ags.yaml', load: () => import('./verbs/init.ts') },
-  config: { group: 'Set up', summary: 'show the effective configuration and where each value comes from', load: () => import('./verbs/config.ts') },
-  trust: { group: 'Set up', summary: "approve what this project's ags.yaml asks for", load: () => import('./verbs/trust.ts') },
-  doctor: { group: 'Set up', summary: 'say what works on this machine and what does not', load: () => import('./verbs/doctor.ts') },
-  completion: { group: 'Set up', summary: 'print a completion script for your shell', load: () => import('./verbs/completion.ts') },
+  config: {
+    group: 'Set up',
+    summary: 'show the effective configuration and where each value comes from',
+    load: () => import('./verbs/config.ts'),
+  },
+  trust: {
+    group: 'Set up',
+    summary: "approve what this project's ags.yaml asks for",
+    load: () => import('./verbs/trust.ts'),
+  },
+  doctor: {
+    group: 'Set up',
+    summary: 'say what works on this machine and what does not',
+    load: () => import('./verbs/doctor.ts'),
+  },
+  completion: {
+    group: 'Set up',
+    summary: 'print a completion script for your shell',
+    load: () => import('./verbs/completion.ts'),
+  },
 } as const satisfies Record<string, VerbEntry>;
 
 export type VerbName = keyof typeof VERBS;

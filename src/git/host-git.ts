@@ -4,26 +4,56 @@
 import { run, type Finished, type RunOptions } from '../lib/process.ts';
 
 const QUIET = [
-  '-c', 'core.hooksPath=/dev/null',
-  '-c', 'core.fsmonitor=false',
-  '-c', 'core.pager=cat',
-  '-c', 'core.editor=false',
-  '-c', 'gc.auto=0',
-  '-c', 'maintenance.auto=false',
-  '-c', 'protocol.allow=never',
-  '-c', 'submodule.recurse=false',
+  '-c',
+  'core.hooksPath=/dev/null',
+  '-c',
+  'core.fsmonitor=false',
+  '-c',
+  'core.pager=cat',
+  '-c',
+  'core.editor=false',
+  '-c',
+  'gc.auto=0',
+  '-c',
+  'maintenance.auto=false',
+  '-c',
+  'protocol.allow=never',
+  '-c',
+  'submodule.recurse=false',
 ] as const;
 
-const BASE_ENV = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', GIT_TERMINAL_PROMPT: '0', GIT_NO_LAZY_FETCH: '1', GIT_NO_REPLACE_OBJECTS: '1', GIT_OPTIONAL_LOCKS: '0' };
+const BASE_ENV = {
+  PATH: '/usr/local/bin:/usr/bin:/bin',
+  LC_ALL: 'C',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_NO_REPLACE_OBJECTS: '1',
+  GIT_OPTIONAL_LOCKS: '0',
+};
 
 /** The user's repository, with the user's own settings. Reads only. */
-export function userGit(args: readonly string[], options: { cwd: string; home: string; configHome?: string | undefined; input?: Buffer }): Promise<Finished> {
-  const env = { ...BASE_ENV, HOME: options.home, ...(options.configHome === undefined ? {} : { XDG_CONFIG_HOME: options.configHome }) };
-  return run(['git', ...QUIET, ...args], { cwd: options.cwd, env, ...(options.input === undefined ? {} : { input: options.input }) });
+export function userGit(
+  args: readonly string[],
+  options: { cwd: string; home: string; configHome?: string | undefined; input?: Buffer },
+): Promise<Finished> {
+  const env = {
+    ...BASE_ENV,
+    HOME: options.home,
+    ...(options.configHome === undefined ? {} : { XDG_CONFIG_HOME: options.configHome }),
+  };
+  return run(['git', ...QUIET, ...args], {
+    cwd: options.cwd,
+    env,
+    ...(options.input === undefined ? {} : { input: options.input }),
+  });
 }
 
 /** A bare repository of ours, with no settings but these. */
-export function stagingGit(gitDir: string, args: readonly string[], options: Pick<RunOptions, 'input' | 'maxBytes' | 'timeoutMs'> = {}): Promise<Finished> {
+export function stagingGit(
+  gitDir: string,
+  args: readonly string[],
+  options: Pick<RunOptions, 'input' | 'maxBytes' | 'timeoutMs'> = {},
+): Promise<Finished> {
   return run(['git', ...QUIET, '--git-dir', gitDir, ...args], { ...options, cwd: '/', env: ISOLATED_ENV });
 }
 

@@ -10,7 +10,11 @@ export function ignoreInput(paths: readonly string[]): Buffer {
 }
 
 export function parseIgnored(answer: Buffer): string[] {
-  return answer.toString('utf8').split('\0').filter((path) => path.startsWith('./')).map((path) => path.slice(2));
+  return answer
+    .toString('utf8')
+    .split('\0')
+    .filter((path) => path.startsWith('./'))
+    .map((path) => path.slice(2));
 }
 
 interface OwnTree {
@@ -22,7 +26,12 @@ interface OwnTree {
 /** By the user's own files. None if git does not want to answer: what is not ignored is shown. */
 export async function ignoredOnHost(tree: OwnTree, paths: readonly string[]): Promise<string[]> {
   if (paths.length === 0) return [];
-  const answer = await userGit(CHECK_IGNORE, { cwd: tree.project, home: tree.home, configHome: tree.configHome, input: ignoreInput(paths) });
+  const answer = await userGit(CHECK_IGNORE, {
+    cwd: tree.project,
+    home: tree.home,
+    configHome: tree.configHome,
+    input: ignoreInput(paths),
+  });
   return answer.exitCode === 0 ? parseIgnored(answer.stdout) : [];
 }
 

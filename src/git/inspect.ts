@@ -27,17 +27,30 @@ interface At {
 }
 
 /** null: not in a git repository. */
-export async function inspectRepository(cwd: string, user: { home: string; configHome?: string | undefined; cacheDir: string }): Promise<Repository | null> {
+export async function inspectRepository(
+  cwd: string,
+  user: { home: string; configHome?: string | undefined; cacheDir: string },
+): Promise<Repository | null> {
   const at = { cwd, ...user };
   const plain = readPlain(cwd);
   if (plain !== null) {
-    const settings = await readSettings({ root: plain.root, gitDir: plain.gitDir, head: plain.headRef ?? '', home: user.home, configHome: user.configHome, cacheDir: user.cacheDir });
+    const settings = await readSettings({
+      root: plain.root,
+      gitDir: plain.gitDir,
+      head: plain.headRef ?? '',
+      home: user.home,
+      configHome: user.configHome,
+      cacheDir: user.cacheDir,
+    });
     // Whatever is not the ordinary case goes the long way, where git answers every question; so does what git refuses to read.
     if (settings !== null && isOrdinary(settings)) return { ...plain, settings };
   }
   const [where, refs, config] = await Promise.all([
     locate(at),
-    userGit(['for-each-ref', '--format=%(objectname) %(refname) %(symref)', 'refs/heads', 'refs/tags', 'refs/remotes'], at),
+    userGit(
+      ['for-each-ref', '--format=%(objectname) %(refname) %(symref)', 'refs/heads', 'refs/tags', 'refs/remotes'],
+      at,
+    ),
     userGit(['config', '--list', '-z', '--includes'], at),
   ]);
   const [bare, inside, format, gitDir, common, cdup, head] = where.answers;
@@ -46,9 +59,15 @@ export async function inspectRepository(cwd: string, user: { home: string; confi
     throw unusable(cwd, where.stderr);
   }
   if (bare === 'true' || inside !== 'true') {
-    throw new AgsError('project.unsuitable', bare === 'true' ? `${cwd} is a bare repository: it has no files to work on.` : `${cwd} is inside a git directory.`, {
-      hint: 'Run ags in a work tree: git worktree add ../work && cd ../work',
-    });
+    throw new AgsError(
+      'project.unsuitable',
+      bare === 'true'
+        ? `${cwd} is a bare repository: it has no files to work on.`
+        : `${cwd} is inside a git directory.`,
+      {
+        hint: 'Run ags in a work tree: git worktree add ../work && cd ../work',
+      },
+    );
   }
   if (format !== 'sha1' && format !== 'sha256') throw unusable(cwd, `unknown object format ${format}`);
   const all = parseRefs(refs.stdout);
@@ -60,7 +79,9 @@ export async function inspectRepository(cwd: string, user: { home: string; confi
     commonDir: resolve(cwd, common ?? gitDir),
     objectFormat: format,
     headRef: symbolic.startsWith('refs/') ? symbolic : null,
-    headCommit: symbolic.startsWith('refs/') ? (all.find((ref) => ref.name === symbolic)?.oid ?? (await commitOf(symbolic, at))) : symbolic,
+    headCommit: symbolic.startsWith('refs/')
+      ? (all.find((ref) => ref.name === symbolic)?.oid ?? (await commitOf(symbolic, at)))
+      : symbolic,
     refs: all,
     settings: parseConfig(config.stdout),
   };
@@ -68,52 +89,89 @@ export async function inspectRepository(cwd: string, user: { home: string; confi
 
 /** A repository that git refuses to read (as another user's) leaves no format version among the settings, and no error either. */
 function isOrdinary(settings: ReadonlyMap<string, string>): boolean {
-  return settings.get('core.repositoryformatversion') === '0' && (settings.get('core.bare') ?? 'false') === 'false' && ![...settings.keys()].some((key) => UNUSUAL.test(key));
+  return (
+    settings.get('core.repositoryformatversion') === '0' &&
+    (settings.get('core.bare') ?? 'false') === 'false' &&
+    ![...settings.keys()].some((key) => UNUSUAL.test(key))
+  );
 }
 
 const UNUSUAL = /^(extensions\..*|core\.worktree)$/;
 
-const QUESTIONS = ['--is-bare-repository', '--is-inside-work-tree', '--show-object-format', '--absolute-git-dir', '--git-common-dir', '--show-cdup', '--symbolic-full-name'] as const;
+const QUESTIONS = [
+  '--is-bare-repository',
+  '--is-inside-work-tree',
+  '--show-object-format',
+  '--absolute-git-dir',
+  '--git-common-dir',
+  '--show-cdup',
+  '--symbolic-full-name',
+] as const;
 
 async function locate(at: At): Promise<{ answers: string[]; stderr: string }> {
   // rev-parse answers what it can before it stops at an unborn HEAD, so the lines count, not the exit code.
   const { stdout, stderr } = await userGit(['rev-parse', ...QUESTIONS, 'HEAD'], at);
   if (!at.cwd.includes('\n')) return { answers: stdout.toString('utf8').split('\n'), stderr };
   // A path with a line break in it would be read as two answers: ask one by one.
-  const each = await Promise.all(QUESTIONS.map((question) => userGit(['rev-parse', question, ...(question === '--symbolic-full-name' ? ['HEAD'] : [])], at)));
+  const each = await Promise.all(
+    QUESTIONS.map((question) =>
+      userGit(['rev-parse', question, ...(question === '--symbolic-full-name' ? ['HEAD'] : [])], at),
+    ),
+  );
   return { answers: each.map((one) => one.stdout.toString('utf8').replace(/\n$/, '')), stderr };
 }
 
 async function unbornOrDetached(at: At): Promise<string> {
-  const [symbolic, commit] = await Promise.all([userGit(['symbolic-ref', '-q', 'HEAD'], at), userGit(['rev-parse', '-q', '--verify', 'HEAD^{commit}'], at)]);
+  const [symbolic, commit] = await Promise.all([
+    userGit(['symbolic-ref', '-q', 'HEAD'], at),
+    userGit(['rev-parse', '-q', '--verify', 'HEAD^{commit}'], at),
+  ]);
   const name = symbolic.stdout.toString('utf8').trim();
   return name !== '' ? name : commit.stdout.toString('utf8').trim();
 }
 
 /** Of a HEAD that names a ref outside of the usual places. */
 async function commitOf(ref: string, at: At): Promise<string | null> {
-  const { stdout, exitCode } = await userGit(['rev-parse', '-q', '--verify', '--end-of-options', `${ref}^{commit}`], at);
+  const { stdout, exitCode } = await userGit(
+    ['rev-parse', '-q', '--verify', '--end-of-options', `${ref}^{commit}`],
+    at,
+  );
   return exitCode === 0 ? stdout.toString('utf8').trim() : null;
 }
 
 function parseRefs(listing: Buffer): { oid: string; name: string }[] {
-  return listing.toString('utf8').split('\n').filter((line) => line !== '').flatMap((line) => {
-    const [oid = '', name = '', target = ''] = line.split(' ');
-    // refs/remotes/origin/HEAD points at another ref; inside it is of no use.
-    return target !== '' && name.startsWith('refs/remotes/') ? [] : [{ oid, name }];
-  });
+  return listing
+    .toString('utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .flatMap((line) => {
+      const [oid = '', name = '', target = ''] = line.split(' ');
+      // refs/remotes/origin/HEAD points at another ref; inside it is of no use.
+      return target !== '' && name.startsWith('refs/remotes/') ? [] : [{ oid, name }];
+    });
 }
 
 function parseConfig(listing: Buffer): Map<string, string> {
-  const entries = listing.toString('utf8').split('\0').filter((entry) => entry !== '');
-  return new Map(entries.map((entry) => {
-    const end = entry.indexOf('\n');
-    return end < 0 ? [entry, 'true'] : [entry.slice(0, end), entry.slice(end + 1)];
-  }));
+  const entries = listing
+    .toString('utf8')
+    .split('\0')
+    .filter((entry) => entry !== '');
+  return new Map(
+    entries.map((entry) => {
+      const end = entry.indexOf('\n');
+      return end < 0 ? [entry, 'true'] : [entry.slice(0, end), entry.slice(end + 1)];
+    }),
+  );
 }
 
 function unusable(cwd: string, stderr: string): AgsError {
-  return new AgsError('project.unsuitable', `git cannot read the repository at ${cwd}: ${stderr.trim().split('\n').at(-1) ?? ''}`, {
-    hint: /dubious ownership/.test(stderr) ? `If you trust it: git config --global --add safe.directory ${join(cwd)}` : 'Try: git status',
-  });
+  return new AgsError(
+    'project.unsuitable',
+    `git cannot read the repository at ${cwd}: ${stderr.trim().split('\n').at(-1) ?? ''}`,
+    {
+      hint: /dubious ownership/.test(stderr)
+        ? `If you trust it: git config --global --add safe.directory ${join(cwd)}`
+        : 'Try: git status',
+    },
+  );
 }

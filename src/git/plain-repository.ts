@@ -20,7 +20,11 @@ function readOrdinary(cwd: string): Omit<Repository, 'settings'> | null {
   const root = findRoot(cwd);
   if (root === null) return null;
   const gitDir = join(root, '.git');
-  if (['objects', 'refs'].some((name) => !existsSync(join(gitDir, name))) || ['commondir', 'reftable'].some((name) => existsSync(join(gitDir, name)))) return null;
+  if (
+    ['objects', 'refs'].some((name) => !existsSync(join(gitDir, name))) ||
+    ['commondir', 'reftable'].some((name) => existsSync(join(gitDir, name)))
+  )
+    return null;
   // Old versions made HEAD a symbolic link.
   if (lstatSync(join(gitDir, 'HEAD'), { throwIfNoEntry: false })?.isFile() !== true) return null;
   const head = readFileSync(join(gitDir, 'HEAD'), 'utf8').trim();
@@ -35,7 +39,9 @@ function readOrdinary(cwd: string): Omit<Repository, 'settings'> | null {
     objectFormat: 'sha1',
     headRef,
     headCommit: headRef === null ? head : (refs.get(headRef) ?? null),
-    refs: [...refs].map(([name, oid]) => ({ name, oid })).toSorted((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name))),
+    refs: [...refs]
+      .map(([name, oid]) => ({ name, oid }))
+      .toSorted((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name))),
   };
 }
 

@@ -1,7 +1,18 @@
 // git/private-git.ts: the git directory a sandbox gets: its own refs, index and settings over borrowed, read-only objects.
 // Invariant: made without running git, from facts read beforehand; nothing of the user's settings but harmless ones goes
 // in (no remotes, no credentials, no hooks, no filters), and the host never reads any of it again.
-import { constants, copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
+import {
+  constants,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { Repository } from './inspect.ts';
 
@@ -14,27 +25,57 @@ export interface PrivateGit {
 const OBJECTS_DIR = '/run/ags/objects';
 
 /** Takes milliseconds whatever the size of the repository; the index is the only thing that grows with it. */
-export function createPrivateGit(input: { repository: Repository; directory: string; checkStat: 'full' | 'minimal' }): PrivateGit {
+export function createPrivateGit(input: {
+  repository: Repository;
+  directory: string;
+  checkStat: 'full' | 'minimal';
+}): PrivateGit {
   const { repository, directory } = input;
-  const objects = objectStores(join(repository.commonDir, 'objects')).map((from, i) => ({ from, to: `${OBJECTS_DIR}/${i}` }));
-  writeGitDir({ directory, gitDir: repository.gitDir, repository, checkStat: input.checkStat, alternates: objects.map((o) => o.to) });
+  const objects = objectStores(join(repository.commonDir, 'objects')).map((from, i) => ({
+    from,
+    to: `${OBJECTS_DIR}/${i}`,
+  }));
+  writeGitDir({
+    directory,
+    gitDir: repository.gitDir,
+    repository,
+    checkStat: input.checkStat,
+    alternates: objects.map((o) => o.to),
+  });
   const modules = join(repository.commonDir, 'modules');
   if (existsSync(modules)) {
     for (const name of submodules(modules)) {
       const from = objectStores(join(modules, name, 'objects'));
       const borrowed = from.map((path, i) => ({ from: path, to: `${OBJECTS_DIR}/modules/${name}/${i}` }));
       objects.push(...borrowed);
-      writeSubmodule(join(modules, name), join(directory, 'modules', name), borrowed.map((o) => o.to), input.checkStat);
+      writeSubmodule(
+        join(modules, name),
+        join(directory, 'modules', name),
+        borrowed.map((o) => o.to),
+        input.checkStat,
+      );
     }
   }
   return { directory, objects };
 }
 
-function writeGitDir(input: { directory: string; gitDir: string; repository: Repository; checkStat: 'full' | 'minimal'; alternates: readonly string[] }): void {
+function writeGitDir(input: {
+  directory: string;
+  gitDir: string;
+  repository: Repository;
+  checkStat: 'full' | 'minimal';
+  alternates: readonly string[];
+}): void {
   const { directory, gitDir, repository } = input;
   skeleton(directory, input.alternates);
-  writeFileSync(join(directory, 'HEAD'), repository.headRef === null ? `${repository.headCommit}\n` : `ref: ${repository.headRef}\n`);
-  writeFileSync(join(directory, 'packed-refs'), ['# pack-refs with: sorted', ...allRefs(repository).map((ref) => `${ref.oid} ${ref.name}`), ''].join('\n'));
+  writeFileSync(
+    join(directory, 'HEAD'),
+    repository.headRef === null ? `${repository.headCommit}\n` : `ref: ${repository.headRef}\n`,
+  );
+  writeFileSync(
+    join(directory, 'packed-refs'),
+    ['# pack-refs with: sorted', ...allRefs(repository).map((ref) => `${ref.oid} ${ref.name}`), ''].join('\n'),
+  );
   writeFileSync(join(directory, 'config'), settingsFile(repository, input.checkStat));
   copyState(gitDir, repository.commonDir, directory);
 }
@@ -42,7 +83,9 @@ function writeGitDir(input: { directory: string; gitDir: string; repository: Rep
 /** In git's order, which is that of bytes. HEAD may name a ref outside of the usual places. */
 function allRefs({ refs, headRef, headCommit }: Repository): Repository['refs'] {
   if (headRef === null || headCommit === null || refs.some((ref) => ref.name === headRef)) return refs;
-  return [...refs, { name: headRef, oid: headCommit }].toSorted((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
+  return [...refs, { name: headRef, oid: headCommit }].toSorted((a, b) =>
+    Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)),
+  );
 }
 
 function skeleton(directory: string, alternates: readonly string[]): void {
@@ -51,7 +94,21 @@ function skeleton(directory: string, alternates: readonly string[]): void {
 }
 
 // What an operation in progress has left behind, so that "git status" inside tells the same story as outside.
-const STATE_FILES = new Set(['index', 'MERGE_HEAD', 'MERGE_MODE', 'MERGE_MSG', 'CHERRY_PICK_HEAD', 'REVERT_HEAD', 'REBASE_HEAD', 'ORIG_HEAD', 'AUTO_MERGE', 'BISECT_LOG', 'BISECT_START', 'BISECT_NAMES', 'SQUASH_MSG']);
+const STATE_FILES = new Set([
+  'index',
+  'MERGE_HEAD',
+  'MERGE_MODE',
+  'MERGE_MSG',
+  'CHERRY_PICK_HEAD',
+  'REVERT_HEAD',
+  'REBASE_HEAD',
+  'ORIG_HEAD',
+  'AUTO_MERGE',
+  'BISECT_LOG',
+  'BISECT_START',
+  'BISECT_NAMES',
+  'SQUASH_MSG',
+]);
 const STATE_DIRS = new Set(['rebase-merge', 'rebase-apply', 'sequencer']);
 const SHARED_FILES = ['info/exclude', 'info/sparse-checkout', 'shallow'];
 
@@ -59,7 +116,8 @@ function copyState(gitDir: string, commonDir: string, directory: string): void {
   const there = readdirSync(gitDir);
   for (const name of there) {
     // A split index keeps most of itself in a second file.
-    if (STATE_FILES.has(name) || name.startsWith('sharedindex.')) copyIfThere(join(gitDir, name), join(directory, name));
+    if (STATE_FILES.has(name) || name.startsWith('sharedindex.'))
+      copyIfThere(join(gitDir, name), join(directory, name));
     else if (STATE_DIRS.has(name)) cpSync(join(gitDir, name), join(directory, name), { recursive: true });
   }
   for (const name of SHARED_FILES) {
@@ -73,13 +131,16 @@ function copyIfThere(from: string, to: string): void {
 }
 
 // Only settings that say how files are stored and who commits. Everything that names a program or a place stays outside.
-const KEPT = /^(user\.(name|email)|core\.(autocrlf|eol|safecrlf|filemode|symlinks|ignorecase|precomposeunicode|quotepath|sparsecheckout|sparsecheckoutcone|whitespace)|index\.(sparse|version)|init\.defaultbranch|i18n\..+|pull\.(rebase|ff)|merge\.conflictstyle|extensions\.objectformat)$/;
+const KEPT =
+  /^(user\.(name|email)|core\.(autocrlf|eol|safecrlf|filemode|symlinks|ignorecase|precomposeunicode|quotepath|sparsecheckout|sparsecheckoutcone|whitespace)|index\.(sparse|version)|init\.defaultbranch|i18n\..+|pull\.(rebase|ff)|merge\.conflictstyle|extensions\.objectformat)$/;
 
 function settingsFile(repository: Repository, checkStat: 'full' | 'minimal'): string {
-  const lines = [...repository.settings].filter(([key]) => KEPT.test(key)).map(([key, value]) => {
-    const dot = key.indexOf('.');
-    return `[${key.slice(0, dot)}]\n\t${key.slice(dot + 1)} = ${quote(value)}`;
-  });
+  const lines = [...repository.settings]
+    .filter(([key]) => KEPT.test(key))
+    .map(([key, value]) => {
+      const dot = key.indexOf('.');
+      return `[${key.slice(0, dot)}]\n\t${key.slice(dot + 1)} = ${quote(value)}`;
+    });
   return [
     '[core]',
     `\trepositoryformatversion = ${repository.objectFormat === 'sha256' ? 1 : 0}`,
@@ -103,19 +164,28 @@ function objectStores(first: string, seen = new Set<string>()): string[] {
   if (seen.has(first) || !existsSync(first)) return [];
   seen.add(first);
   const file = join(first, 'info/alternates');
-  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter((line) => line !== '' && !line.startsWith('#')) : [];
+  const lines = existsSync(file)
+    ? readFileSync(file, 'utf8')
+        .split('\n')
+        .filter((line) => line !== '' && !line.startsWith('#'))
+    : [];
   // As git has it: relative to where the store really is.
-  return [first, ...lines.flatMap((line) => objectStores(line.startsWith('/') ? line : join(realpathSync(first), line), seen))];
+  return [
+    first,
+    ...lines.flatMap((line) => objectStores(line.startsWith('/') ? line : join(realpathSync(first), line), seen)),
+  ];
 }
 
 /** Names below .git/modules that are git directories; a submodule's name may have slashes in it. */
 function submodules(modules: string, prefix = ''): string[] {
-  return readdirSync(join(modules, prefix), { withFileTypes: true }).filter((e) => e.isDirectory()).flatMap((entry) => {
-    const name = prefix === '' ? entry.name : `${prefix}/${entry.name}`;
-    if (!existsSync(join(modules, name, 'HEAD'))) return submodules(modules, name);
-    const nested = join(modules, name, 'modules');
-    return [name, ...(existsSync(nested) ? submodules(modules, `${name}/modules`) : [])];
-  });
+  return readdirSync(join(modules, prefix), { withFileTypes: true })
+    .filter((e) => e.isDirectory())
+    .flatMap((entry) => {
+      const name = prefix === '' ? entry.name : `${prefix}/${entry.name}`;
+      if (!existsSync(join(modules, name, 'HEAD'))) return submodules(modules, name);
+      const nested = join(modules, name, 'modules');
+      return [name, ...(existsSync(nested) ? submodules(modules, `${name}/modules`) : [])];
+    });
 }
 
 // A submodule's work tree finds its git directory by the relative path in its .git file, so it stands at the same place.
@@ -126,6 +196,17 @@ function writeSubmodule(from: string, to: string, alternates: readonly string[],
   cpSync(join(from, 'refs'), join(to, 'refs'), { recursive: true });
   const config = readFileSync(join(from, 'config'), 'utf8');
   const worktree = /^\s*worktree\s*=\s*(.+)$/m.exec(config)?.[1];
-  const format = /^\s*objectformat\s*=\s*"?sha256\b/im.test(config) ? ['[extensions]', '\tobjectformat = sha256', '[core]', '\trepositoryformatversion = 1'] : ['[core]', '\trepositoryformatversion = 0'];
-  writeFileSync(join(to, 'config'), [...format, '\tbare = false', ...(worktree === undefined ? [] : [`\tworktree = ${worktree}`]), ...(checkStat === 'minimal' ? ['\tcheckStat = minimal', '\ttrustctime = false'] : []), ''].join('\n'));
+  const format = /^\s*objectformat\s*=\s*"?sha256\b/im.test(config)
+    ? ['[extensions]', '\tobjectformat = sha256', '[core]', '\trepositoryformatversion = 1']
+    : ['[core]', '\trepositoryformatversion = 0'];
+  writeFileSync(
+    join(to, 'config'),
+    [
+      ...format,
+      '\tbare = false',
+      ...(worktree === undefined ? [] : [`\tworktree = ${worktree}`]),
+      ...(checkStat === 'minimal' ? ['\tcheckStat = minimal', '\ttrustctime = false'] : []),
+      '',
+    ].join('\n'),
+  );
 }

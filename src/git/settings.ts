@@ -27,19 +27,38 @@ export async function readSettings(input: SettingsInput): Promise<ReadonlyMap<st
   const key = JSON.stringify([input.root, input.gitDir, input.head, input.home, input.configHome]);
   const file = join(input.cacheDir, `git-${shortHash(input.root)}.json`);
   const memory = recall(file);
-  if (memory?.key === key && memory.files.every(([path, stamp]) => stampOf(path) === stamp)) return new Map(memory.settings);
-  const listing = await userGit(['config', '--list', '-z', '--show-origin', '--includes'], { cwd: input.root, home: input.home, configHome: input.configHome });
+  if (memory?.key === key && memory.files.every(([path, stamp]) => stampOf(path) === stamp))
+    return new Map(memory.settings);
+  const listing = await userGit(['config', '--list', '-z', '--show-origin', '--includes'], {
+    cwd: input.root,
+    home: input.home,
+    configHome: input.configHome,
+  });
   if (listing.exitCode !== 0) return null;
   const { origins, settings } = parseListing(listing.stdout, input);
   const files = new Set([...places(input), ...origins]);
   mkdirSync(input.cacheDir, { recursive: true, mode: 0o700 });
-  replaceFile(file, JSON.stringify({ key, files: [...files].map((path) => [path, stampOf(path)] as const), settings: [...settings] } satisfies Memory));
+  replaceFile(
+    file,
+    JSON.stringify({
+      key,
+      files: [...files].map((path) => [path, stampOf(path)] as const),
+      settings: [...settings],
+    } satisfies Memory),
+  );
   return settings;
 }
 
 /** Where git looks, whether or not there is a file now. */
 function places({ gitDir, home, configHome }: SettingsInput): string[] {
-  return [join(gitDir, 'config'), join(gitDir, 'config.worktree'), join(home, '.gitconfig'), join(configHome ?? join(home, '.config'), 'git/config'), '/etc/gitconfig', '/usr/local/etc/gitconfig'];
+  return [
+    join(gitDir, 'config'),
+    join(gitDir, 'config.worktree'),
+    join(home, '.gitconfig'),
+    join(configHome ?? join(home, '.config'), 'git/config'),
+    '/etc/gitconfig',
+    '/usr/local/etc/gitconfig',
+  ];
 }
 
 // Through links: many people keep their settings elsewhere and link to them.
@@ -49,7 +68,10 @@ function stampOf(path: string): string {
 }
 
 /** Rows come in pairs: where from, then "key\nvalue". The last value of a key counts. */
-function parseListing(listing: Buffer, { root, home }: SettingsInput): { origins: string[]; settings: Map<string, string> } {
+function parseListing(
+  listing: Buffer,
+  { root, home }: SettingsInput,
+): { origins: string[]; settings: Map<string, string> } {
   const words = listing.toString('utf8').split('\0');
   const origins = new Set<string>();
   const settings = new Map<string, string>();
@@ -63,7 +85,8 @@ function parseListing(listing: Buffer, { root, home }: SettingsInput): { origins
     const value = end < 0 ? 'true' : entry.slice(end + 1);
     settings.set(key, value);
     // A file to be included need not be there yet.
-    if (file !== null && /^include(if\..*)?\.path$/s.test(key)) origins.add(resolve(dirname(file), value.replace(/^~(?=\/)/, home)));
+    if (file !== null && /^include(if\..*)?\.path$/s.test(key))
+      origins.add(resolve(dirname(file), value.replace(/^~(?=\/)/, home)));
   }
   return { origins: [...origins], settings };
 }

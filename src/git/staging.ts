@@ -14,11 +14,19 @@ export interface TreeEntry {
   readonly bytes: number;
 }
 
-export function createStaging(directory: string, objectFormat: 'sha1' | 'sha256', options: { bare: boolean } = { bare: true }): void {
+export function createStaging(
+  directory: string,
+  objectFormat: 'sha1' | 'sha256',
+  options: { bare: boolean } = { bare: true },
+): void {
   // Written by hand: `git init` would copy templates and read settings.
-  for (const name of ['objects/info', 'objects/pack', 'refs/heads', 'info']) mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
+  for (const name of ['objects/info', 'objects/pack', 'refs/heads', 'info'])
+    mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
   writeFileSync(join(directory, 'HEAD'), 'ref: refs/heads/none\n');
-  const format = objectFormat === 'sha256' ? '\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n' : '\trepositoryformatversion = 0\n';
+  const format =
+    objectFormat === 'sha256'
+      ? '\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n'
+      : '\trepositoryformatversion = 0\n';
   // Files above this size go through as a stream, and are never made into differences that must be held in memory whole.
   writeFileSync(join(directory, 'config'), `[core]\n\tbare = ${options.bare}\n\tbigFileThreshold = 64m\n${format}`);
   // Files are taken byte for byte: no line-end conversion, no filters, no keyword expansion.
@@ -29,31 +37,55 @@ export function createStaging(directory: string, objectFormat: 'sha1' | 'sha256'
 const MEMORY_BYTES = 2 * 1024 ** 3;
 
 /** Stores a pack after checking every object in it. The stream is hostile. */
-export async function receivePack(directory: string, pack: NodeJS.ReadableStream, maxBytes: number, timeoutMs: number): Promise<void> {
+export async function receivePack(
+  directory: string,
+  pack: NodeJS.ReadableStream,
+  maxBytes: number,
+  timeoutMs: number,
+): Promise<void> {
   const packs = join(directory, 'objects/pack');
   const before = new Set(readdirSync(packs));
   const index = ['git', '--git-dir', directory, 'index-pack', '--strict', '--stdin', `--max-input-size=${maxBytes}`];
-  const child = spawn('prlimit', [`--data=${MEMORY_BYTES}`, '--', ...index], { cwd: '/', env: ISOLATED_ENV, stdio: ['pipe', 'ignore', 'pipe'] });
+  const child = spawn('prlimit', [`--data=${MEMORY_BYTES}`, '--', ...index], {
+    cwd: '/',
+    env: ISOLATED_ENV,
+    stdio: ['pipe', 'ignore', 'pipe'],
+  });
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
   child.stdin.on('error', () => undefined);
   pack.pipe(child.stdin);
   const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
-  const code = await new Promise<number | null>((resolve) => child.on('close', resolve).on('error', () => resolve(127)));
+  const code = await new Promise<number | null>((resolve) =>
+    child.on('close', resolve).on('error', () => resolve(127)),
+  );
   clearTimeout(timer);
   if (code === 0) return;
   // Some checks come only after the pack has its place.
   for (const name of readdirSync(packs)) if (!before.has(name)) rmSync(join(packs, name), { force: true });
-  throw new AgsError('capture.refused', `What came out of the sandbox was refused: ${stderr.trim().split('\n').findLast((line) => line.startsWith('fatal') || line.startsWith('error')) ?? 'it is not a sound pack'}.`, { hint: 'Nothing was taken. The files are still in the task; look at them with: ags list' });
+  throw new AgsError(
+    'capture.refused',
+    `What came out of the sandbox was refused: ${
+      stderr
+        .trim()
+        .split('\n')
+        .findLast((line) => line.startsWith('fatal') || line.startsWith('error')) ?? 'it is not a sound pack'
+    }.`,
+    { hint: 'Nothing was taken. The files are still in the task; look at them with: ags list' },
+  );
 }
 
 export async function listTree(directory: string, tree: string): Promise<TreeEntry[]> {
   const listing = await must(directory, ['ls-tree', '-r', '-z', '-l', '--full-tree', tree]);
-  return listing.toString('utf8').split('\0').filter((row) => row !== '').map((row) => {
-    const tab = row.indexOf('\t');
-    const [mode = '', , oid = '', size = '0'] = row.slice(0, tab).split(/ +/);
-    return { mode, oid, bytes: Number(size), path: row.slice(tab + 1) };
-  });
+  return listing
+    .toString('utf8')
+    .split('\0')
+    .filter((row) => row !== '')
+    .map((row) => {
+      const tab = row.indexOf('\t');
+      const [mode = '', , oid = '', size = '0'] = row.slice(0, tab).split(/ +/);
+      return { mode, oid, bytes: Number(size), path: row.slice(tab + 1) };
+    });
 }
 
 export interface BaseFile {
@@ -65,10 +97,16 @@ export interface BaseFile {
 /** Stores files of the host as a tree, to compare with. Returns its id. */
 export async function writeTree(directory: string, files: Iterable<BaseFile>): Promise<string> {
   const list = [...files];
-  const blobs = list.map((file, i) => Buffer.concat([Buffer.from(`blob\nmark :${i + 1}\ndata ${file.bytes.length}\n`), file.bytes, Buffer.from('\n')]));
+  const blobs = list.map((file, i) =>
+    Buffer.concat([Buffer.from(`blob\nmark :${i + 1}\ndata ${file.bytes.length}\n`), file.bytes, Buffer.from('\n')]),
+  );
   const rows = list.map((file, i) => `M ${file.mode} :${i + 1} ${quotePath(file.path)}\n`).join('');
   const commit = `reset refs/ags/compare\n\ncommit refs/ags/compare\ncommitter ags <ags@localhost> 0 +0000\ndata 0\ndeleteall\n${rows}`;
-  await must(directory, ['fast-import', '--quiet', '--force', '--done'], Buffer.concat([...blobs, Buffer.from(`${commit}done\n`)]));
+  await must(
+    directory,
+    ['fast-import', '--quiet', '--force', '--done'],
+    Buffer.concat([...blobs, Buffer.from(`${commit}done\n`)]),
+  );
   return (await must(directory, ['rev-parse', '--verify', 'refs/ags/compare^{tree}'])).toString('utf8').trim();
 }
 
@@ -80,10 +118,21 @@ export interface RawChange {
 
 /** Computed from trees with our own settings; the agent's attributes have no say. */
 export async function diffTrees(directory: string, base: string, head: string): Promise<RawChange[]> {
-  const raw = await must(directory, ['diff-tree', '-r', '-z', '-M', '-l5000', '--name-status', '--no-ext-diff', '--no-textconv', base, head]);
+  const raw = await must(directory, [
+    'diff-tree',
+    '-r',
+    '-z',
+    '-M',
+    '-l5000',
+    '--name-status',
+    '--no-ext-diff',
+    '--no-textconv',
+    base,
+    head,
+  ]);
   const words = raw.toString('utf8').split('\0');
   const changes: RawChange[] = [];
-  for (let i = 0; i + 1 < words.length; ) {
+  for (let i = 0; i + 1 < words.length;) {
     const status = (words[i] ?? '').slice(0, 1) as RawChange['status'];
     if (status === 'R') {
       changes.push({ status, from: words[i + 1] ?? '', path: words[i + 2] ?? '' });
@@ -98,23 +147,51 @@ export async function diffTrees(directory: string, base: string, head: string): 
 
 /** A unified diff of two blobs. null stands for "no file". Never coloured, always as text. */
 export async function diffBlobs(directory: string, before: string | null, after: string | null): Promise<string> {
-  const empty = before === null || after === null ? (await must(directory, ['hash-object', '-w', '--stdin'], Buffer.alloc(0))).toString('utf8').trim() : '';
-  const text = (await must(directory, ['diff', '--no-color', '--no-ext-diff', '--no-textconv', '--text', '--full-index', before ?? empty, after ?? empty])).toString('utf8');
+  const empty =
+    before === null || after === null
+      ? (await must(directory, ['hash-object', '-w', '--stdin'], Buffer.alloc(0))).toString('utf8').trim()
+      : '';
+  const text = (
+    await must(directory, [
+      'diff',
+      '--no-color',
+      '--no-ext-diff',
+      '--no-textconv',
+      '--text',
+      '--full-index',
+      before ?? empty,
+      after ?? empty,
+    ])
+  ).toString('utf8');
   const start = text.indexOf('\n@@ ');
   return start < 0 ? '' : text.slice(start + 1);
 }
 
 /** The contents of many blobs; those above `maxBytes` come back as null. */
-export async function readBlobs(directory: string, oids: readonly string[], maxBytes: number): Promise<Map<string, Buffer | null>> {
+export async function readBlobs(
+  directory: string,
+  oids: readonly string[],
+  maxBytes: number,
+): Promise<Map<string, Buffer | null>> {
   const wanted = [...new Set(oids)];
   const found = new Map<string, Buffer | null>();
   if (wanted.length === 0) return found;
-  const sizes = (await must(directory, ['cat-file', '--batch-check=%(objectname) %(objectsize)'], Buffer.from(`${wanted.join('\n')}\n`))).toString('latin1').trim().split('\n').map((row) => row.split(' '));
+  const sizes = (
+    await must(
+      directory,
+      ['cat-file', '--batch-check=%(objectname) %(objectsize)'],
+      Buffer.from(`${wanted.join('\n')}\n`),
+    )
+  )
+    .toString('latin1')
+    .trim()
+    .split('\n')
+    .map((row) => row.split(' '));
   const small = sizes.filter(([, size]) => Number(size) <= maxBytes).map(([oid = '']) => oid);
   for (const [oid = ''] of sizes) found.set(oid, null);
   if (small.length === 0) return found;
   const batch = await must(directory, ['cat-file', '--batch'], Buffer.from(`${small.join('\n')}\n`));
-  for (let at = 0; at < batch.length; ) {
+  for (let at = 0; at < batch.length;) {
     const end = batch.indexOf(10, at);
     const [oid = '', , size = '0'] = batch.subarray(at, end).toString('latin1').split(' ');
     found.set(oid, batch.subarray(end + 1, end + 1 + Number(size)));
@@ -128,7 +205,10 @@ export async function readBlob(directory: string, oid: string): Promise<Buffer> 
 }
 
 async function must(directory: string, args: readonly string[], input?: Buffer): Promise<Buffer> {
-  const done = await stagingGit(directory, args, { maxBytes: 4 * 1024 ** 3, ...(input === undefined ? {} : { input }) });
+  const done = await stagingGit(directory, args, {
+    maxBytes: 4 * 1024 ** 3,
+    ...(input === undefined ? {} : { input }),
+  });
   if (done.exitCode !== 0) throw new Error(`git ${args[0]} failed in ${directory}: ${done.stderr.trim()}`);
   return done.stdout;
 }

@@ -1,6 +1,21 @@
 // lib/files.ts: small files written whole or not at all, and trees removed whatever an agent did to them.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, closeSync, existsSync, fsyncSync, lchownSync, lstatSync, openSync, readdirSync, renameSync, rmdirSync, rmSync, unlinkSync, writeSync, type Dirent } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  lchownSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  unlinkSync,
+  writeSync,
+  type Dirent,
+} from 'node:fs';
 import { join } from 'node:path';
 
 /** A reader sees the old file or the new one, never a part; with `durable` also after a power cut. */

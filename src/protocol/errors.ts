@@ -21,23 +21,51 @@ interface ErrorKind {
 
 export const ERRORS = {
   'usage.invalid': { exit: EXIT.usage, http: 400, meaning: 'A command, flag or argument is not understood.' },
-  'usage.no-terminal': { exit: EXIT.usage, http: 400, meaning: 'The command needs a terminal, or the flag that answers its question.' },
-  'config.invalid': { exit: EXIT.usage, http: 400, meaning: 'A configuration file has an unknown key or a wrong value.' },
-  'config.untrusted': { exit: EXIT.usage, http: 403, meaning: "The project's ags.yaml asks for rights that you have not approved yet." },
+  'usage.no-terminal': {
+    exit: EXIT.usage,
+    http: 400,
+    meaning: 'The command needs a terminal, or the flag that answers its question.',
+  },
+  'config.invalid': {
+    exit: EXIT.usage,
+    http: 400,
+    meaning: 'A configuration file has an unknown key or a wrong value.',
+  },
+  'config.untrusted': {
+    exit: EXIT.usage,
+    http: 403,
+    meaning: "The project's ags.yaml asks for rights that you have not approved yet.",
+  },
   'project.unsuitable': { exit: EXIT.usage, http: 400, meaning: 'This directory cannot be used as a project.' },
-  'project.changed': { exit: EXIT.conflict, http: 409, meaning: 'Files changed on both sides since the sandbox started.' },
+  'project.changed': {
+    exit: EXIT.conflict,
+    http: 409,
+    meaning: 'Files changed on both sides since the sandbox started.',
+  },
   'task.not-found': { exit: EXIT.notFound, http: 404, meaning: 'No task has this name.' },
   'task.ambiguous': { exit: EXIT.usage, http: 400, meaning: 'Several tasks fit; the name must be given in full.' },
   'task.busy': { exit: EXIT.conflict, http: 409, meaning: 'Another process is using this task right now.' },
-  'path.not-found': { exit: EXIT.notFound, http: 404, meaning: 'A path named on the command line is not among the changes.' },
+  'path.not-found': {
+    exit: EXIT.notFound,
+    http: 404,
+    meaning: 'A path named on the command line is not among the changes.',
+  },
   'path.risky': { exit: EXIT.usage, http: 400, meaning: 'A file that can run code must be named with --risky.' },
   'command.not-found': { exit: 127, http: 400, meaning: 'The command does not exist inside the sandbox.' },
-  'backend.unavailable': { exit: EXIT.unavailable, http: 503, meaning: 'A protection or program that the sandbox needs is missing here.' },
+  'backend.unavailable': {
+    exit: EXIT.unavailable,
+    http: 503,
+    meaning: 'A protection or program that the sandbox needs is missing here.',
+  },
   'backend.failed': { exit: EXIT.unavailable, http: 500, meaning: 'The sandbox could not be started.' },
   'limit.reached': { exit: EXIT.limit, http: 429, meaning: 'The sandbox was ended because it reached a limit.' },
   'disk.full': { exit: EXIT.unavailable, http: 507, meaning: 'There is not enough free disk space.' },
   'state.damaged': { exit: EXIT.failed, http: 500, meaning: 'A file in the state directory cannot be read.' },
-  'capture.refused': { exit: EXIT.failed, http: 422, meaning: 'The changes are too large or too strange to be taken out of the sandbox.' },
+  'capture.refused': {
+    exit: EXIT.failed,
+    http: 422,
+    meaning: 'The changes are too large or too strange to be taken out of the sandbox.',
+  },
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof ERRORS;

@@ -1,5 +1,14 @@
 // protocol/run-state.ts: the states of a run and the one table of moves between them. An illegal move is a bug.
-export const RUN_STATES = ['preparing', 'running', 'ready', 'no-changes', 'failed', 'stopped', 'merged', 'discarded'] as const;
+export const RUN_STATES = [
+  'preparing',
+  'running',
+  'ready',
+  'no-changes',
+  'failed',
+  'stopped',
+  'merged',
+  'discarded',
+] as const;
 export type RunState = (typeof RUN_STATES)[number];
 
 const TRANSITIONS: Readonly<Record<RunState, readonly RunState[]>> = {

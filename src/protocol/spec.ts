@@ -9,9 +9,21 @@ export const sandboxPath = (path: string): SandboxPath => path as SandboxPath;
 
 /** Mounts are made in order; a later one covers an earlier one. */
 export type Mount =
-  | { readonly kind: 'bind'; readonly from: HostPath; readonly to: SandboxPath; readonly writable: boolean; readonly why: string }
+  | {
+      readonly kind: 'bind';
+      readonly from: HostPath;
+      readonly to: SandboxPath;
+      readonly writable: boolean;
+      readonly why: string;
+    }
   | { readonly kind: 'symlink'; readonly target: string; readonly to: SandboxPath; readonly why: string }
-  | { readonly kind: 'tmpfs'; readonly to: SandboxPath; readonly bytes: number; readonly mode: string; readonly why: string }
+  | {
+      readonly kind: 'tmpfs';
+      readonly to: SandboxPath;
+      readonly bytes: number;
+      readonly mode: string;
+      readonly why: string;
+    }
   | { readonly kind: 'dir'; readonly to: SandboxPath; readonly mode: string; readonly why: string }
   | { readonly kind: 'proc' | 'dev'; readonly to: SandboxPath; readonly why: string }
   | { readonly kind: 'file'; readonly content: string; readonly to: SandboxPath; readonly why: string }
@@ -28,7 +40,12 @@ export type WorkspaceMount =
       readonly work: HostPath;
     }
   /** The same layers with the upper as the topmost read-only one: what capture looks at. */
-  | { readonly kind: 'frozen-overlay'; readonly lower: HostPath; readonly hidden: readonly string[]; readonly upper: HostPath }
+  | {
+      readonly kind: 'frozen-overlay';
+      readonly lower: HostPath;
+      readonly hidden: readonly string[];
+      readonly upper: HostPath;
+    }
   | { readonly kind: 'copy'; readonly directory: HostPath; readonly writable: boolean };
 
 export interface Limits {

@@ -2,7 +2,19 @@
 // Mounting each of some sixty settings by itself costs more time than the rest of the sandbox; one directory costs nothing.
 // Invariant: the copy holds only what the list names. It is made again whenever anything it was made from has changed,
 // and is never changed in place: a running sandbox keeps the one it started with.
-import { chmodSync, copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { replaceFile } from '../lib/files.ts';
 
@@ -30,15 +42,20 @@ export function ensureEtcCopy(input: EtcInput): string {
   const file = join(input.cacheDir, 'etc.json');
   const copies = recall(file);
   const found = copies.find((one) => one.key === key);
-  if (found?.seen.every(([path, ctimeMs]) => changedAt(path) === ctimeMs) === true && existsSync(found.directory)) return found.directory;
+  if (found?.seen.every(([path, ctimeMs]) => changedAt(path) === ctimeMs) === true && existsSync(found.directory))
+    return found.directory;
   mkdirSync(input.cacheDir, { recursive: true, mode: 0o700 });
   const directory = mkdtempSync(join(input.cacheDir, 'etc-'));
   chmodSync(directory, 0o755);
   const seen: [string, number][] = [['/etc', changedAt('/etc')]];
   for (const name of input.list(input.patterns)) copy(join('/etc', name), join(directory, name), seen);
-  for (const [name, content] of Object.entries(input.made)) writeFileSync(join(directory, name), content, { mode: 0o644 });
+  for (const [name, content] of Object.entries(input.made))
+    writeFileSync(join(directory, name), content, { mode: 0o644 });
   // Earlier copies stay: a running sandbox may have one. `ags cleanup` knows which.
-  replaceFile(file, JSON.stringify([{ key, directory, seen }, ...copies.filter((one) => one.key !== key)].slice(0, REMEMBERED)));
+  replaceFile(
+    file,
+    JSON.stringify([{ key, directory, seen }, ...copies.filter((one) => one.key !== key)].slice(0, REMEMBERED)),
+  );
   return directory;
 }
 

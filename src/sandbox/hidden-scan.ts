@@ -26,7 +26,20 @@ export interface ScanMemory {
 }
 
 // Filled by package managers from public registries: no place where a user keeps a secret, and the larger part of many trees.
-const DEPENDENCIES = new Set(['node_modules', '.venv', 'venv', 'target', 'vendor', 'bower_components', '.tox', '.nox', '.pnpm-store', 'Pods', '__pycache__', 'site-packages']);
+const DEPENDENCIES = new Set([
+  'node_modules',
+  '.venv',
+  'venv',
+  'target',
+  'vendor',
+  'bower_components',
+  '.tox',
+  '.nox',
+  '.pnpm-store',
+  'Pods',
+  '__pycache__',
+  'site-packages',
+]);
 const RACY_MS = 2000;
 
 export function scanHidden(input: {
@@ -55,7 +68,11 @@ export function scanHidden(input: {
     for (const name of record.dirs) queue.push(dir === '' ? name : `${dir}/${name}`);
   }
   changed ||= Object.keys(known).length !== Object.keys(next).length;
-  return { found: found.toSorted((a, b) => (a.path < b.path ? -1 : 1)), memory: { key: input.key, directories: next }, changed };
+  return {
+    found: found.toSorted((a, b) => (a.path < b.path ? -1 : 1)),
+    memory: { key: input.key, directories: next },
+    changed,
+  };
 }
 
 export function readScanMemory(file: string): ScanMemory | null {
@@ -67,7 +84,11 @@ export function readScanMemory(file: string): ScanMemory | null {
   }
 }
 
-function readDirectory(at: string, dir: string, matches: (path: string, isDirectory: boolean) => boolean): { dirs: string[]; hits: Found[] } {
+function readDirectory(
+  at: string,
+  dir: string,
+  matches: (path: string, isDirectory: boolean) => boolean,
+): { dirs: string[]; hits: Found[] } {
   const dirs: string[] = [];
   const hits: Found[] = [];
   for (const entry of entries(at)) {

@@ -18,21 +18,47 @@ type ProgramName = 'bwrap' | 'unshare' | 'mount' | 'setsid' | 'prlimit';
 const NEEDED: readonly ProgramName[] = ['bwrap', 'unshare', 'mount', 'setsid', 'prlimit'];
 const PROGRAM_DIRS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin', '/run/current-system/sw/bin'];
 
-export async function inspectHost(input: { platform: string; nodeArch: string; uid: number; cacheDir: string; runtimeDir: string; memoryBytes: number; kernel: string; programDirs?: readonly string[] }): Promise<NativeHost> {
+export async function inspectHost(input: {
+  platform: string;
+  nodeArch: string;
+  uid: number;
+  cacheDir: string;
+  runtimeDir: string;
+  memoryBytes: number;
+  kernel: string;
+  programDirs?: readonly string[];
+}): Promise<NativeHost> {
   const arch = seccompArch(input.nodeArch);
   if (input.platform !== 'linux' || arch === null) {
-    throw new AgsError('backend.unavailable', `The native sandbox needs Linux on x86_64 or arm64; this is ${input.platform} on ${input.nodeArch}.`, { hint: 'See what works here: ags doctor' });
+    throw new AgsError(
+      'backend.unavailable',
+      `The native sandbox needs Linux on x86_64 or arm64; this is ${input.platform} on ${input.nodeArch}.`,
+      { hint: 'See what works here: ags doctor' },
+    );
   }
   const programs = Object.fromEntries(NEEDED.map((name) => [name, findProgram(name, input.programDirs)]));
   const missing = NEEDED.filter((name) => programs[name] === null);
   if (missing.length > 0) throw programMissing(missing);
   if (input.uid === 0 && findProgram('perl', input.programDirs) === null) throw programMissing(['perl']);
-  const cgroupPlan = await chooseCgroup({ root: '/sys/fs/cgroup', uid: input.uid, self: readFileSync('/proc/self/cgroup', 'utf8'), runtimeDir: input.runtimeDir, cacheDir: input.cacheDir, bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() });
+  const cgroupPlan = await chooseCgroup({
+    root: '/sys/fs/cgroup',
+    uid: input.uid,
+    self: readFileSync('/proc/self/cgroup', 'utf8'),
+    runtimeDir: input.runtimeDir,
+    cacheDir: input.cacheDir,
+    bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
+  });
   return {
     arch,
     programs: programs as Record<ProgramName, string>,
     cgroupPlan,
-    limitHost: { memoryBytes: input.memoryBytes, kernel: input.kernel, procLimits: readFileSync('/proc/self/limits', 'utf8'), cgroup: cgroupPlan, prlimit: programs['prlimit'] ?? '/usr/bin/prlimit' },
+    limitHost: {
+      memoryBytes: input.memoryBytes,
+      kernel: input.kernel,
+      procLimits: readFileSync('/proc/self/limits', 'utf8'),
+      cgroup: cgroupPlan,
+      prlimit: programs['prlimit'] ?? '/usr/bin/prlimit',
+    },
   };
 }
 
@@ -42,13 +68,23 @@ export function findProgram(name: string, dirs: readonly string[] = PROGRAM_DIRS
 }
 
 export function programMissing(names: readonly string[]): AgsError {
-  const packages = [...new Set(names.map((name) => (name === 'bwrap' ? 'bubblewrap' : name === 'perl' ? 'perl' : 'util-linux')))];
-  return new AgsError('backend.unavailable', `The sandbox needs ${names.join(', ')}, which ${names.length === 1 ? 'is' : 'are'} not installed.`, { hint: `Install: ${installCommand(packages)}` });
+  const packages = [
+    ...new Set(names.map((name) => (name === 'bwrap' ? 'bubblewrap' : name === 'perl' ? 'perl' : 'util-linux'))),
+  ];
+  return new AgsError(
+    'backend.unavailable',
+    `The sandbox needs ${names.join(', ')}, which ${names.length === 1 ? 'is' : 'are'} not installed.`,
+    { hint: `Install: ${installCommand(packages)}` },
+  );
 }
 
 export function installCommand(packages: readonly string[]): string {
   const managers: readonly (readonly [string, string])[] = [
-    ['apt-get', 'apt-get install -y'], ['dnf', 'dnf install -y'], ['pacman', 'pacman -S --noconfirm'], ['zypper', 'zypper install -y'], ['apk', 'apk add'],
+    ['apt-get', 'apt-get install -y'],
+    ['dnf', 'dnf install -y'],
+    ['pacman', 'pacman -S --noconfirm'],
+    ['zypper', 'zypper install -y'],
+    ['apk', 'apk add'],
   ];
   const found = managers.find(([program]) => findProgram(program) !== null)?.[1] ?? 'your package manager: install';
   return `sudo ${found} ${packages.join(' ')}`;
@@ -56,8 +92,17 @@ export function installCommand(packages: readonly string[]): string {
 
 /** A directory of the system that root's launcher mounts over in its own namespace; none of the sandbox's sources may lie below it. */
 export function chooseStage(sources: readonly string[]): string {
-  const free = ['/mnt', '/media', '/srv', '/home', '/boot'].find((dir) => existsSync(dir) && lstatSync(dir).isDirectory() && !sources.some((path) => path === dir || path.startsWith(`${dir}/`)));
-  if (free === undefined) throw new AgsError('backend.failed', 'No directory is left over which the sandbox could be staged (tried /mnt, /media, /srv, /home, /boot).');
+  const free = ['/mnt', '/media', '/srv', '/home', '/boot'].find(
+    (dir) =>
+      existsSync(dir) &&
+      lstatSync(dir).isDirectory() &&
+      !sources.some((path) => path === dir || path.startsWith(`${dir}/`)),
+  );
+  if (free === undefined)
+    throw new AgsError(
+      'backend.failed',
+      'No directory is left over which the sandbox could be staged (tried /mnt, /media, /srv, /home, /boot).',
+    );
   return free;
 }
 

@@ -16,10 +16,14 @@ export function bwrapArgs(input: ArgsInput): string[] {
   const { spec } = input;
   return [
     ...NAMESPACES,
-    '--uid', String(spec.user.uid),
-    '--gid', String(spec.user.gid),
-    '--hostname', spec.hostname,
-    '--cap-drop', 'ALL',
+    '--uid',
+    String(spec.user.uid),
+    '--gid',
+    String(spec.user.gid),
+    '--hostname',
+    spec.hostname,
+    '--cap-drop',
+    'ALL',
     '--die-with-parent',
     // With a terminal the command makes its own session, to which that terminal then belongs.
     ...(input.terminal ? [] : ['--new-session']),
@@ -27,12 +31,17 @@ export function bwrapArgs(input: ArgsInput): string[] {
     ...Object.entries(spec.env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...spec.mounts.flatMap((mount) => mountArgs(mount, input.source)),
     // bwrap's own root and /dev are tmpfs that the sandbox's user could fill.
-    '--remount-ro', '/dev',
-    '--remount-ro', '/',
-    '--chdir', spec.workdir,
-    '--seccomp', String(input.descriptors.seccomp),
+    '--remount-ro',
+    '/dev',
+    '--remount-ro',
+    '/',
+    '--chdir',
+    spec.workdir,
+    '--seccomp',
+    String(input.descriptors.seccomp),
     // Tells the pid of the sandbox's init, and the exit code only if the command was really started.
-    '--json-status-fd', String(input.descriptors.status),
+    '--json-status-fd',
+    String(input.descriptors.status),
   ];
 }
 

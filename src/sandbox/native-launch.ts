@@ -89,11 +89,20 @@ export function planLaunch(input: LaunchInput): Launch {
     return join(input.stage, at);
   };
   const workspace = spec.mounts.find((m) => m.kind === 'workspace')?.workspace ?? null;
-  if (input.callerIsRoot && workspace !== null && workspace.kind !== 'copy') staged.push({ from: workspace.lower, at: 'stage/lower' });
+  if (input.callerIsRoot && workspace !== null && workspace.kind !== 'copy')
+    staged.push({ from: workspace.lower, at: 'stage/lower' });
   const args = bwrapArgs({ spec, source, terminal: input.terminal, descriptors: DESCRIPTORS });
   const overlay = overlayOptions(workspace, input.callerIsRoot ? 'stage/lower' : 'lower');
   // bwrap takes the command from its own command line only; that is nothing the command does not know of itself.
-  const bwrap = [input.bwrap, '--args', String(DESCRIPTORS.args), '--', ...gateArgv(input), ...input.limitArgv, ...input.command];
+  const bwrap = [
+    input.bwrap,
+    '--args',
+    String(DESCRIPTORS.args),
+    '--',
+    ...gateArgv(input),
+    ...input.limitArgv,
+    ...input.command,
+  ];
   const launcher = input.callerIsRoot ? rootArgv(input, staged, overlay, bwrap) : userArgv(input, overlay, bwrap);
   return { argv: [...input.prefix, ...launcher], bwrapArgs: args, staged, files };
 }
@@ -112,23 +121,37 @@ function overlayOptions(workspace: WorkspaceMount | null, original: string): str
 
 function userArgv(input: LaunchInput, overlay: string, bwrap: readonly string[]): string[] {
   // Without an overlay to mount, bwrap is the only program that needs a namespace: some systems allow it to no other.
-  const namespace = overlay === '' ? [] : ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'private', '--'];
-  return [
-    ...namespace,
-    'sh', '-c', USER_LAUNCHER, 'ags', input.runDir, overlay, ...input.cgroupFiles, '--', ...bwrap,
-  ];
+  const namespace =
+    overlay === '' ? [] : ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'private', '--'];
+  return [...namespace, 'sh', '-c', USER_LAUNCHER, 'ags', input.runDir, overlay, ...input.cgroupFiles, '--', ...bwrap];
 }
 
-function rootArgv(input: LaunchInput, staged: readonly StagedPath[], overlay: string, bwrap: readonly string[]): string[] {
+function rootArgv(
+  input: LaunchInput,
+  staged: readonly StagedPath[],
+  overlay: string,
+  bwrap: readonly string[],
+): string[] {
   const numbers = SYSCALLS[input.arch];
   return [
-    'unshare', '--mount', '--propagation', 'private', '--',
-    'perl', '-e', ROOT_LAUNCHER, '--',
+    'unshare',
+    '--mount',
+    '--propagation',
+    'private',
+    '--',
+    'perl',
+    '-e',
+    ROOT_LAUNCHER,
+    '--',
     [numbers.mount, numbers.unshare, numbers.prctl].join(','),
     [input.spec.user.uid, input.spec.user.gid, input.owner.uid, input.owner.gid].join(','),
-    input.runDir, input.stage, overlay,
-    String(input.cgroupFiles.length), ...input.cgroupFiles,
-    String(staged.length), ...staged.flatMap(({ from, at }) => [from, at]),
+    input.runDir,
+    input.stage,
+    overlay,
+    String(input.cgroupFiles.length),
+    ...input.cgroupFiles,
+    String(staged.length),
+    ...staged.flatMap(({ from, at }) => [from, at]),
     ...bwrap,
   ];
 }
@@ -139,5 +162,11 @@ function rootArgv(input: LaunchInput, staged: readonly StagedPath[], overlay: st
 function gateArgv(input: LaunchInput): string[] {
   const { go, stdin } = DESCRIPTORS;
   const apart = input.terminal && !input.stdinIsTerminal ? ` <&${stdin} ${stdin}<&-` : '';
-  return [...(input.terminal ? [input.setsid, '--ctty'] : []), '/bin/sh', '-c', `read -r go <&${go} && exec "$@" ${go}<&-${apart}`, 'ags'];
+  return [
+    ...(input.terminal ? [input.setsid, '--ctty'] : []),
+    '/bin/sh',
+    '-c',
+    `read -r go <&${go} && exec "$@" ${go}<&-${apart}`,
+    'ags',
+  ];
 }

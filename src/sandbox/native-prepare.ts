@@ -1,7 +1,18 @@
 // sandbox/native-prepare.ts: the directories of one run, made before anything is mounted.
 // Invariant: every mount point that lies in a directory the sandbox can write is made here, by us, in a directory the
 // sandbox has never seen, so bwrap never walks a path that an agent could have prepared.
-import { chmodSync, chownSync, existsSync, linkSync, lstatSync, mkdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { SandboxSpec, WorkspaceMount } from '../protocol/spec.ts';
 import type { Launch } from './native-launch.ts';
@@ -26,7 +37,11 @@ export function prepareRunDir(input: PrepareInput, spec: SandboxSpec, launch: La
   prepareMountPoints(spec, own);
 }
 
-function prepareOverlay({ runDir, whiteout, callerIsRoot }: PrepareInput, workspace: Exclude<WorkspaceMount, { kind: 'copy' }>, own: (path: string) => void): void {
+function prepareOverlay(
+  { runDir, whiteout, callerIsRoot }: PrepareInput,
+  workspace: Exclude<WorkspaceMount, { kind: 'copy' }>,
+  own: (path: string) => void,
+): void {
   mkdirSync(join(runDir, 'merged'), { recursive: true });
   // Root mounts the id-mapped lower on a directory of this name; everybody else needs no more than a link.
   if (!callerIsRoot) linkOnce(workspace.lower, join(runDir, 'lower'));

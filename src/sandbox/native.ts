@@ -22,7 +22,11 @@ export interface NativeOptions {
   readonly programs: { readonly bwrap: string; readonly setsid: string };
   readonly stage: string;
   readonly limitHost: LimitHost;
-  readonly cgroup: { readonly files: readonly string[]; readonly prefix: readonly string[]; readonly env: Readonly<Record<string, string>> };
+  readonly cgroup: {
+    readonly files: readonly string[];
+    readonly prefix: readonly string[];
+    readonly env: Readonly<Record<string, string>>;
+  };
   /** Names the run in the environment of its processes, so that strays of a killed runner can be found. */
   readonly runMark: string;
 }
@@ -40,7 +44,12 @@ export function createNative(options: NativeOptions): Backend {
   };
 }
 
-export function planNative(options: NativeOptions, spec: SandboxSpec, command: readonly string[], stdio: Pick<Stdio, 'terminal' | 'stdin'>): Launch {
+export function planNative(
+  options: NativeOptions,
+  spec: SandboxSpec,
+  command: readonly string[],
+  stdio: Pick<Stdio, 'terminal' | 'stdin'>,
+): Launch {
   return planLaunch({
     spec,
     command,
@@ -61,7 +70,13 @@ export function planNative(options: NativeOptions, spec: SandboxSpec, command: r
 
 const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin:/run/current-system/sw/bin';
 
-function spawnLaunch(options: NativeOptions, launch: Launch, filter: Buffer, stdio: Stdio, status: number): ChildProcess {
+function spawnLaunch(
+  options: NativeOptions,
+  launch: Launch,
+  filter: Buffer,
+  stdio: Stdio,
+  status: number,
+): ChildProcess {
   const [file = '', ...args] = launch.argv;
   const apart = stdio.terminal !== null && stdio.stdin !== stdio.terminal;
   const child = spawn(file, args, {
@@ -118,7 +133,10 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
     const done = new Promise<number>((finish, fail) => {
       child.on('error', (error) => {
         ended = true;
-        const failure = new AgsError('backend.failed', `The sandbox launcher could not be started: ${error.message}`, { hint: 'Find out why with: ags doctor', cause: error });
+        const failure = new AgsError('backend.failed', `The sandbox launcher could not be started: ${error.message}`, {
+          hint: 'Find out why with: ags doctor',
+          cause: error,
+        });
         reject(failure);
         fail(failure);
       });
@@ -126,9 +144,14 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
         ended = true;
         const report = readStatus(status);
         closeSync(status);
-        const exitCode = report.exitCode ?? (report.initPid !== null && signal !== null ? 128 + signalNumber(signal) : null);
+        const exitCode =
+          report.exitCode ?? (report.initPid !== null && signal !== null ? 128 + signalNumber(signal) : null);
         if (exitCode !== null) return void gone(init).then(() => finish(exitCode));
-        const failure = new AgsError('backend.failed', `The sandbox could not be set up (${signal ?? `exit ${code}`}); the command was not run.`, { hint: 'The line above says what failed. See also: ags doctor' });
+        const failure = new AgsError(
+          'backend.failed',
+          `The sandbox could not be set up (${signal ?? `exit ${code}`}); the command was not run.`,
+          { hint: 'The line above says what failed. See also: ags doctor' },
+        );
         reject(failure);
         fail(failure);
       });
@@ -141,7 +164,15 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
       if (pid !== null) {
         const found = { pid, startTicks: statOf(pid)?.startTicks ?? '' };
         init = found;
-        resolve({ initPid: pid, stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, done, signal: (name) => void signalCommand(pid, name), kill: () => killBoth(child, found) });
+        resolve({
+          initPid: pid,
+          stdin: child.stdin,
+          stdout: child.stdout,
+          stderr: child.stderr,
+          done,
+          signal: (name) => void signalCommand(pid, name),
+          kill: () => killBoth(child, found),
+        });
       }
       if (init !== null && isBound(init.pid)) feed(child, DESCRIPTORS.go, '\n');
       else setTimeout(look, 1);
@@ -173,7 +204,12 @@ function isBound(initPid: number): boolean {
 // bwrap ends when the command does; the kernel takes a moment longer to end what else ran inside, and lets go of PID 1 last.
 async function gone(init: Init | null): Promise<void> {
   if (init === null) return;
-  for (let stat = statOf(init.pid); stat !== null && stat.startTicks === init.startTicks && stat.state !== 'Z'; stat = statOf(init.pid)) await sleep(1);
+  for (
+    let stat = statOf(init.pid);
+    stat !== null && stat.startTicks === init.startTicks && stat.state !== 'Z';
+    stat = statOf(init.pid)
+  )
+    await sleep(1);
 }
 
 // PID 1 inside is bound to bwrap's life only at the end of its set-up: before that it would stay, and run the command.

@@ -1,6 +1,14 @@
 // sandbox/plan.ts: what a sandbox over a project is made of. Pure: facts about the machine come in, a SandboxSpec comes out.
 // Invariant: allow-list the world. A host path is visible only if a line below names it.
-import { hostPath, sandboxPath, type KernelRules, type Limits, type Mount, type SandboxSpec, type WorkspaceMount } from '../protocol/spec.ts';
+import {
+  hostPath,
+  sandboxPath,
+  type KernelRules,
+  type Limits,
+  type Mount,
+  type SandboxSpec,
+  type WorkspaceMount,
+} from '../protocol/spec.ts';
 import type { Machine } from './machine.ts';
 
 export interface PlanInput {
@@ -14,7 +22,14 @@ export interface PlanInput {
   readonly cwd: string;
   readonly workspace: WorkspaceMount;
   /** The private git directory, where it stands inside, and the object stores it borrows from. */
-  readonly git: { readonly mounts: readonly { readonly from: string; readonly to: string; readonly writable: boolean; readonly why: string }[] } | null;
+  readonly git: {
+    readonly mounts: readonly {
+      readonly from: string;
+      readonly to: string;
+      readonly writable: boolean;
+      readonly why: string;
+    }[];
+  } | null;
   readonly extraMounts: readonly string[];
   readonly hostEnv: Readonly<Record<string, string | undefined>>;
   readonly envPass: readonly string[];
@@ -39,16 +54,31 @@ export function planSandbox(input: PlanInput): SandboxSpec {
     { kind: 'proc', to: sandboxPath('/proc'), why: 'its own processes only' },
     { kind: 'dev', to: sandboxPath('/dev'), why: 'null, zero, random, terminals' },
     { kind: 'tmpfs', to: sandboxPath('/dev/shm'), bytes: 256 * MiB, mode: '1777', why: 'shared memory of its own' },
-    { kind: 'tmpfs', to: sandboxPath('/tmp'), bytes: input.limits.tmpBytes, mode: '1777', why: 'temporary files of its own' },
+    {
+      kind: 'tmpfs',
+      to: sandboxPath('/tmp'),
+      bytes: input.limits.tmpBytes,
+      mode: '1777',
+      why: 'temporary files of its own',
+    },
     { kind: 'dir', to: sandboxPath('/run'), mode: '0755', why: 'no socket of the host' },
     { kind: 'dir', to: sandboxPath('/var'), mode: '0755', why: 'nothing of the host' },
     { kind: 'symlink', target: '../tmp', to: sandboxPath('/var/tmp'), why: 'programs expect it' },
     { kind: 'bind', from: hostPath(input.homeDir), to: sandboxPath(home), writable: true, why: "the task's own home" },
     ...tools,
     ...extra,
-    { kind: 'workspace', workspace: input.workspace, to: sandboxPath(input.project), why: 'the project, copy-on-write' },
+    {
+      kind: 'workspace',
+      workspace: input.workspace,
+      to: sandboxPath(input.project),
+      why: 'the project, copy-on-write',
+    },
     ...(input.git?.mounts ?? []).map((m): Mount => ({
-      kind: 'bind', from: hostPath(m.from), to: sandboxPath(m.to), writable: m.writable, why: m.why,
+      kind: 'bind',
+      from: hostPath(m.from),
+      to: sandboxPath(m.to),
+      writable: m.writable,
+      why: m.why,
     })),
   ];
   const visible = [...machine.system.map((s) => s.path), ...machine.toolDirs, ...input.extraMounts, input.project];
@@ -93,7 +123,11 @@ function planEnv(input: PlanInput, visible: readonly string[]): Record<string, s
   }
   return {
     ...env,
-    PATH: (input.hostEnv['PATH'] ?? '').split(':').filter((dir) => dir.startsWith('/') && isVisible(dir, visible)).join(':') || '/usr/local/bin:/usr/bin:/bin',
+    PATH:
+      (input.hostEnv['PATH'] ?? '')
+        .split(':')
+        .filter((dir) => dir.startsWith('/') && isVisible(dir, visible))
+        .join(':') || '/usr/local/bin:/usr/bin:/bin',
     HOME: input.home,
     USER: input.user.name,
     LOGNAME: input.user.name,

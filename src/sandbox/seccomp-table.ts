@@ -210,7 +210,13 @@ function argumentRules(rules: KernelRules): Record<keyof typeof BY_ARGUMENT, Dec
     mknodat: node(2),
     // unsigned long flags, used whole, so the high word counts too. Only CLONE_VM, FS, FILES, SIGHAND, THREAD and SYSVSEM
     // pass: the flags for namespaces are still growing in number.
-    unshare: { arg: 0, word: 'high', mask: whole, cases: [[[0], only(0, ~0x50f00 >>> 0, [0], ALLOW, EPERM)]], otherwise: EPERM },
+    unshare: {
+      arg: 0,
+      word: 'high',
+      mask: whole,
+      cases: [[[0], only(0, ~0x50f00 >>> 0, [0], ALLOW, EPERM)]],
+      otherwise: EPERM,
+    },
     // unsigned int personality.
     personality: only(0, whole, personalities, ALLOW, EPERM),
   };

@@ -42,7 +42,10 @@ interface Call {
   readonly decision: Decision;
 }
 
-function callsOf(arch: SeccompArch, policy: Policy): { readonly own: readonly Call[]; readonly shared: readonly Call[] } {
+function callsOf(
+  arch: SeccompArch,
+  policy: Policy,
+): { readonly own: readonly Call[]; readonly shared: readonly Call[] } {
   const own: Call[] = [];
   const shared: Call[] = [];
   for (const [name, decision] of Object.entries(policy) as [CallName, Decision][]) {
@@ -81,7 +84,12 @@ function when(test: 'equal' | 'above', values: readonly number[], block: Block):
   const long: Block = block.length > 255 ? [{ code: CODE.jump, k: block.length, jt: 0, jf: 0 }] : [];
   const tests = values.map((k, at): Instruction => {
     const testsLeft = values.length - 1 - at;
-    return { code: CODE[test], k, jt: testsLeft + long.length, jf: testsLeft > 0 || long.length > 0 ? 0 : block.length };
+    return {
+      code: CODE[test],
+      k,
+      jt: testsLeft + long.length,
+      jf: testsLeft > 0 || long.length > 0 ? 0 : block.length,
+    };
   });
   return tests.concat(long, block);
 }

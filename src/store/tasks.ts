@@ -46,7 +46,10 @@ export async function readTask(stateDir: string, id: string): Promise<StoredTask
     const run = RunFile.parse(JSON.parse(readFileSync(paths.run, 'utf8')));
     return { task, run, paths, live: isAlive(run.runner) };
   } catch (cause) {
-    throw new AgsError('state.damaged', `The files of task ${id} cannot be read.`, { hint: `Look at ${paths.root}, or remove it: ags rm ${id}`, cause });
+    throw new AgsError('state.damaged', `The files of task ${id} cannot be read.`, {
+      hint: `Look at ${paths.root}, or remove it: ags rm ${id}`,
+      cause,
+    });
   }
 }
 
@@ -59,5 +62,12 @@ export function removeTask(paths: TaskPaths): void {
 }
 
 function slug(text: string): string {
-  return text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '').slice(0, 40).replace(/-+$/, '') || 'task';
+  return (
+    text
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, '-')
+      .replaceAll(/^-+|-+$/g, '')
+      .slice(0, 40)
+      .replace(/-+$/, '') || 'task'
+  );
 }

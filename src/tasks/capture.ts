@@ -27,7 +27,11 @@ export interface Capture {
   /** Directories that no longer exist inside, innermost first. */
   readonly removedDirs: readonly string[];
   readonly refused: readonly Refusal[];
-  readonly ignored: { readonly written: readonly string[]; readonly deleted: readonly string[]; readonly bytes: number };
+  readonly ignored: {
+    readonly written: readonly string[];
+    readonly deleted: readonly string[];
+    readonly bytes: number;
+  };
   /** The ignored files are in the tree too. */
   readonly withIgnored: boolean;
 }
@@ -37,7 +41,11 @@ const MAX_TOTAL = 8 * 1024 ** 3;
 const PACK_TIMEOUT_MS = 15 * 60_000;
 
 /** Captures once; a later call answers from what was captured. `withIgnored` takes the git-ignored files out as well. */
-export async function captureChanges(world: World, task: StoredTask, options: { withIgnored: boolean }): Promise<Capture> {
+export async function captureChanges(
+  world: World,
+  task: StoredTask,
+  options: { withIgnored: boolean },
+): Promise<Capture> {
   const file = join(task.paths.root, 'capture.json');
   const earlier = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Capture) : null;
   if (earlier !== null && (earlier.withIgnored || !options.withIgnored)) return earlier;
@@ -52,17 +60,27 @@ export async function captureChanges(world: World, task: StoredTask, options: { 
     const listing = await listChanges(task, ask);
     const named = refuseNames(listing);
     const pipes = findPipes(task, listing.refused);
-    const ignored = task.task.git ? await findIgnored(world, task, ask, outDir, named.entries, pipes) : new Set<string>();
+    const ignored = task.task.git
+      ? await findIgnored(world, task, ask, outDir, named.entries, pipes)
+      : new Set<string>();
     const written = named.entries.filter((e) => e.kind === 'written');
     const wanted = written.filter((e) => options.withIgnored || !ignored.has(e.path));
     checkSizes(wanted);
     createStaging(task.paths.staging, task.run.objectFormat);
-    const tree = await pack(task, ask, outDir, wanted.map((e) => e.path), pipes);
+    const tree = await pack(
+      task,
+      ask,
+      outDir,
+      wanted.map((e) => e.path),
+      pipes,
+    );
     const left = await leftOut(task, tree, wanted);
     const capture: Capture = {
       version: 1,
       tree,
-      deleted: named.entries.filter((e) => e.kind === 'deleted' && (options.withIgnored || !ignored.has(e.path))).map((e) => e.path),
+      deleted: named.entries
+        .filter((e) => e.kind === 'deleted' && (options.withIgnored || !ignored.has(e.path)))
+        .map((e) => e.path),
       removedDirs: listing.removed,
       refused: [...named.refused, ...left],
       ignored: {
@@ -85,27 +103,54 @@ export async function captureChanges(world: World, task: StoredTask, options: { 
 async function listChanges(task: StoredTask, ask: Ask): Promise<UpperListing> {
   const { paths, run } = task;
   const hidden = new Set(run.hidden);
-  if (run.workspace === 'copy') return listCopy({ copy: paths.copy, original: task.task.project, hidden: (path) => hidden.has(path) });
-  const directories = upperDirectories(paths.upper, UPPER_LIMITS).filter((dir) => dir !== '.git' && !dir.startsWith('.git/'));
+  if (run.workspace === 'copy')
+    return listCopy({ copy: paths.copy, original: task.task.project, hidden: (path) => hidden.has(path) });
+  const directories = upperDirectories(paths.upper, UPPER_LIMITS).filter(
+    (dir) => dir !== '.git' && !dir.startsWith('.git/'),
+  );
   const probe = opaqueProbe(directories);
-  const answer = directories.length === 0 ? null : await ask({ argv: ['sh', '-c', 'cd "$1" && shift && exec "$@"', 'sh', INSIDE.upper, ...probe.argv], input: probe.input });
+  const answer =
+    directories.length === 0
+      ? null
+      : await ask({
+          argv: ['sh', '-c', 'cd "$1" && shift && exec "$@"', 'sh', INSIDE.upper, ...probe.argv],
+          input: probe.input,
+        });
   const opaque = answer === null ? new Set<string>() : parseOpaque(answer, directories);
-  return listUpper({ upper: paths.upper, lower: task.task.project, hidden: (path) => hidden.has(path), isOpaque: (path) => opaque.has(path), limits: UPPER_LIMITS });
+  return listUpper({
+    upper: paths.upper,
+    lower: task.task.project,
+    hidden: (path) => hidden.has(path),
+    isOpaque: (path) => opaque.has(path),
+    limits: UPPER_LIMITS,
+  });
 }
 
 function refuseNames(listing: UpperListing): { entries: UpperListing['entries']; refused: Refusal[] } {
   const problem = new Map(listing.entries.map((e) => [e.path, inspectName(e.path).refuse]));
   return {
     entries: listing.entries.filter((e) => problem.get(e.path) === null),
-    refused: [...listing.refused, ...[...problem].flatMap(([path, reason]) => (reason === null ? [] : [{ path, reason }]))],
+    refused: [
+      ...listing.refused,
+      ...[...problem].flatMap(([path, reason]) => (reason === null ? [] : [{ path, reason }])),
+    ],
   };
 }
 
 function checkSizes(entries: UpperListing['entries']): void {
   const large = entries.find((e) => e.bytes > MAX_FILE);
-  if (large !== undefined) throw new AgsError('capture.refused', `${large.path} is ${formatSize(large.bytes)}; files over ${formatSize(MAX_FILE)} are not taken out of a sandbox.`, { hint: 'Let the command write it to /tmp or to an ignored directory.' });
+  if (large !== undefined)
+    throw new AgsError(
+      'capture.refused',
+      `${large.path} is ${formatSize(large.bytes)}; files over ${formatSize(MAX_FILE)} are not taken out of a sandbox.`,
+      { hint: 'Let the command write it to /tmp or to an ignored directory.' },
+    );
   const total = entries.reduce((sum, e) => sum + e.bytes, 0);
-  if (total > MAX_TOTAL) throw new AgsError('capture.refused', `The changes are ${formatSize(total)} in all; more than ${formatSize(MAX_TOTAL)} is not taken out of a sandbox.`);
+  if (total > MAX_TOTAL)
+    throw new AgsError(
+      'capture.refused',
+      `The changes are ${formatSize(total)} in all; more than ${formatSize(MAX_TOTAL)} is not taken out of a sandbox.`,
+    );
 }
 
 const GIT_ENV = {
@@ -116,23 +161,55 @@ const GIT_ENV = {
 } as const;
 
 /** By the rules as they stand inside for what was written, by the user's own for what was deleted. Only a convenience: an ignored file is thrown away unless the user looks at it. */
-async function findIgnored(world: World, task: StoredTask, ask: Ask, outDir: string, entries: UpperListing['entries'], cover: readonly string[]): Promise<Set<string>> {
+async function findIgnored(
+  world: World,
+  task: StoredTask,
+  ask: Ask,
+  outDir: string,
+  entries: UpperListing['entries'],
+  cover: readonly string[],
+): Promise<Set<string>> {
   const configHome = world.env['XDG_CONFIG_HOME'];
-  const repository = await inspectRepository(task.task.project, { home: world.home, configHome, cacheDir: world.cacheDir });
+  const repository = await inspectRepository(task.task.project, {
+    home: world.home,
+    configHome,
+    cacheDir: world.cacheDir,
+  });
   if (repository === null || entries.length === 0) return new Set();
   const pathsOf = (kind: 'written' | 'deleted'): string[] => entries.filter((e) => e.kind === kind).map((e) => e.path);
   const tree = { project: task.task.project, home: world.home, configHome };
-  const [written, deleted] = await Promise.all([askIgnored(world, task, ask, outDir, repository, pathsOf('written'), cover), ignoredOnHost(tree, pathsOf('deleted'))]);
+  const [written, deleted] = await Promise.all([
+    askIgnored(world, task, ask, outDir, repository, pathsOf('written'), cover),
+    ignoredOnHost(tree, pathsOf('deleted')),
+  ]);
   if (written.length + deleted.length === 0) return new Set();
   const tracked = await trackedFiles(tree);
   return new Set([...written, ...deleted].filter((path) => !tracked.has(path)));
 }
 
-async function askIgnored(world: World, task: StoredTask, ask: Ask, outDir: string, repository: Repository, paths: readonly string[], cover: readonly string[]): Promise<string[]> {
+async function askIgnored(
+  world: World,
+  task: StoredTask,
+  ask: Ask,
+  outDir: string,
+  repository: Repository,
+  paths: readonly string[],
+  cover: readonly string[],
+): Promise<string[]> {
   if (paths.length === 0) return [];
   const git = captureGit(task, outDir);
-  const excludes = [join(repository.commonDir, 'info/exclude'), repository.settings.get('core.excludesfile')?.replace(/^~\//, `${world.home}/`) ?? join(world.env['XDG_CONFIG_HOME'] ?? join(world.home, '.config'), 'git/ignore')];
-  writeFileSync(join(git, 'info/exclude'), excludes.filter((path) => existsSync(path)).map((path) => readFileSync(path, 'utf8')).join('\n'));
+  const excludes = [
+    join(repository.commonDir, 'info/exclude'),
+    repository.settings.get('core.excludesfile')?.replace(/^~\//, `${world.home}/`) ??
+      join(world.env['XDG_CONFIG_HOME'] ?? join(world.home, '.config'), 'git/ignore'),
+  ];
+  writeFileSync(
+    join(git, 'info/exclude'),
+    excludes
+      .filter((path) => existsSync(path))
+      .map((path) => readFileSync(path, 'utf8'))
+      .join('\n'),
+  );
   giveTree(git, task.run.user);
   const answer = await ask({
     argv: ['git', ...CHECK_IGNORE],
@@ -150,20 +227,56 @@ const READ_BY_GIT = /(^|\/)\.git(ignore|attributes)$/;
 
 function findPipes(task: StoredTask, refused: readonly Refusal[]): string[] {
   const files = task.run.workspace === 'copy' ? task.paths.copy : task.paths.upper;
-  const pipes = refused.map((one) => one.path).filter((path) => READ_BY_GIT.test(path) && lstatSync(join(files, path), { throwIfNoEntry: false })?.isFIFO() === true);
-  if (pipes.length > 100) throw new AgsError('capture.refused', `${pipes.length} named pipes stand where git looks for its rules, for example ${pipes[0]}.`, { hint: 'This was done to keep you from looking. Throw the sandbox away: ags rm' });
+  const pipes = refused
+    .map((one) => one.path)
+    .filter(
+      (path) => READ_BY_GIT.test(path) && lstatSync(join(files, path), { throwIfNoEntry: false })?.isFIFO() === true,
+    );
+  if (pipes.length > 100)
+    throw new AgsError(
+      'capture.refused',
+      `${pipes.length} named pipes stand where git looks for its rules, for example ${pipes[0]}.`,
+      { hint: 'This was done to keep you from looking. Throw the sandbox away: ags rm' },
+    );
   return pipes;
 }
 
 /** Only the named files, byte for byte, as one checked pack. */
-async function pack(task: StoredTask, ask: Ask, outDir: string, paths: readonly string[], cover: readonly string[]): Promise<string> {
+async function pack(
+  task: StoredTask,
+  ask: Ask,
+  outDir: string,
+  paths: readonly string[],
+  cover: readonly string[],
+): Promise<string> {
   captureGit(task, outDir);
   const index = { GIT_INDEX_FILE: `${INSIDE.out}/index`, GIT_WORK_TREE: task.task.project };
-  const env = { ...GIT_ENV, ...index, GIT_AUTHOR_NAME: 'ags', GIT_AUTHOR_EMAIL: 'ags@localhost', GIT_COMMITTER_NAME: 'ags', GIT_COMMITTER_EMAIL: 'ags@localhost' };
-  const tree = (await ask({ argv: ['sh', '-c', 'git update-index -z --add --stdin && git write-tree', 'sh'], input: Buffer.from(paths.map((path) => `${path}\0`).join('')), env, cover })).toString('latin1').trim();
+  const env = {
+    ...GIT_ENV,
+    ...index,
+    GIT_AUTHOR_NAME: 'ags',
+    GIT_AUTHOR_EMAIL: 'ags@localhost',
+    GIT_COMMITTER_NAME: 'ags',
+    GIT_COMMITTER_EMAIL: 'ags@localhost',
+  };
+  const tree = (
+    await ask({
+      argv: ['sh', '-c', 'git update-index -z --add --stdin && git write-tree', 'sh'],
+      input: Buffer.from(paths.map((path) => `${path}\0`).join('')),
+      env,
+      cover,
+    })
+  )
+    .toString('latin1')
+    .trim();
   if (!/^[0-9a-f]{40}([0-9a-f]{24})?$/.test(tree)) throw new AgsError('capture.refused', 'The sandbox gave no tree.');
   const commit = 'c=$(git commit-tree -m captured "$1") && echo "$c" | git pack-objects --revs --stdout -q';
-  await ask({ argv: ['sh', '-c', commit, 'sh', tree], input: Buffer.alloc(0), env, consume: (answer) => receivePack(task.paths.staging, answer, 2 * MAX_TOTAL, PACK_TIMEOUT_MS) });
+  await ask({
+    argv: ['sh', '-c', commit, 'sh', tree],
+    input: Buffer.alloc(0),
+    env,
+    consume: (answer) => receivePack(task.paths.staging, answer, 2 * MAX_TOTAL, PACK_TIMEOUT_MS),
+  });
   return tree;
 }
 
@@ -173,9 +286,16 @@ async function leftOut(task: StoredTask, tree: string, wanted: UpperListing['ent
   const missing = wanted.filter((entry) => !found.has(entry.path));
   const isWanted = ({ path, type, bytes }: UpperListing['entries'][number]): boolean => {
     const taken = found.get(path);
-    return taken !== undefined && taken.bytes === bytes && (type === 'symlink' ? taken.mode === '120000' : /^100(644|755)$/.test(taken.mode));
+    return (
+      taken !== undefined &&
+      taken.bytes === bytes &&
+      (type === 'symlink' ? taken.mode === '120000' : /^100(644|755)$/.test(taken.mode))
+    );
   };
-  if (wanted.filter(isWanted).length !== found.size) throw new AgsError('capture.refused', 'What came out of the sandbox is not what was asked for.', { hint: 'Nothing was taken. The files are still in the task.' });
+  if (wanted.filter(isWanted).length !== found.size)
+    throw new AgsError('capture.refused', 'What came out of the sandbox is not what was asked for.', {
+      hint: 'Nothing was taken. The files are still in the task.',
+    });
   return missing.map(({ path }) => ({ path, reason: 'git does not take a file of this name: never taken' }));
 }
 

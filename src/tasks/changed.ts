@@ -3,11 +3,22 @@ import { existsSync, readdirSync } from 'node:fs';
 import type { TaskPaths } from '../store/layout.ts';
 import type { RunPlan } from './prepare.ts';
 
-export async function hasChanges(paths: TaskPaths, plan: Pick<RunPlan, 'workspace' | 'project' | 'hidden'>): Promise<boolean> {
+export async function hasChanges(
+  paths: TaskPaths,
+  plan: Pick<RunPlan, 'workspace' | 'project' | 'hidden'>,
+): Promise<boolean> {
   try {
-    if (plan.workspace === 'overlay') return existsSync(paths.upper) && readdirSync(paths.upper).some((name) => name !== '.git' || plan.project.repository === null);
+    if (plan.workspace === 'overlay')
+      return (
+        existsSync(paths.upper) &&
+        readdirSync(paths.upper).some((name) => name !== '.git' || plan.project.repository === null)
+      );
     const { listCopy } = await import('./list-copy.ts');
-    const listing = listCopy({ copy: paths.copy, original: plan.project.root, hidden: (path) => plan.hidden.paths.includes(path) });
+    const listing = listCopy({
+      copy: paths.copy,
+      original: plan.project.root,
+      hidden: (path) => plan.hidden.paths.includes(path),
+    });
     return listing.entries.length > 0 || listing.refused.length > 0;
   } catch {
     // What cannot be looked at may hold work: it is never thrown away for that.

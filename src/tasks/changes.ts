@@ -8,7 +8,15 @@ import type { Change, ChangeKind, ChangeSet, FileState } from '../protocol/chang
 import { openDirectory } from '../lib/descend.ts';
 import { baseContents } from '../git/base-files.ts';
 import { mergeText } from '../git/merge-text.ts';
-import { diffTrees, listTree, readBlobs, writeTree, type BaseFile, type RawChange, type TreeEntry } from '../git/staging.ts';
+import {
+  diffTrees,
+  listTree,
+  readBlobs,
+  writeTree,
+  type BaseFile,
+  type RawChange,
+  type TreeEntry,
+} from '../git/staging.ts';
 import { hostState, type HostState } from '../review/apply.ts';
 import { classify, type Content } from '../review/lanes.ts';
 import { caseCollisions, inspectName } from '../review/names.ts';
@@ -31,7 +39,12 @@ const TEXT_LIMIT = 1024 * 1024;
 const HOST_FILE_LIMIT = 256 * 1024 * 1024;
 const PORTION_BYTES = 64 * 1024 * 1024;
 
-export async function compareWithHost(world: World, task: StoredTask, capture: Capture, risky: readonly string[] = []): Promise<Compared> {
+export async function compareWithHost(
+  world: World,
+  task: StoredTask,
+  capture: Capture,
+  risky: readonly string[] = [],
+): Promise<Compared> {
   const { project } = task.task;
   const { staging } = task.paths;
   const settled = new Set(task.run.settled);
@@ -54,15 +67,30 @@ export async function compareWithHost(world: World, task: StoredTask, capture: C
   const merged = new Map<string, Buffer>();
   const changes: Change[] = [];
   const isRisky = compilePatterns(risky);
-  const sides = (one: RawChange): (TreeEntry | undefined)[] => [after.get(one.path), baseEntries.get(one.from ?? one.path)];
+  const sides = (one: RawChange): (TreeEntry | undefined)[] => [
+    after.get(one.path),
+    baseEntries.get(one.from ?? one.path),
+  ];
   // A few at a time: all texts together may be more than fits in memory.
-  for (const some of portions(raw.filter((one) => !settled.has(one.path)), (one) => sides(one).reduce((sum, entry) => sum + (entry?.bytes ?? 0), 0))) {
-    const texts = await readBlobs(staging, some.flatMap(sides).flatMap((entry) => (entry === undefined ? [] : [entry.oid])), TEXT_LIMIT);
+  for (const some of portions(
+    raw.filter((one) => !settled.has(one.path)),
+    (one) => sides(one).reduce((sum, entry) => sum + (entry?.bytes ?? 0), 0),
+  )) {
+    const texts = await readBlobs(
+      staging,
+      some.flatMap(sides).flatMap((entry) => (entry === undefined ? [] : [entry.oid])),
+      TEXT_LIMIT,
+    );
     for (const one of some) {
       const before = state(baseEntries.get(one.from ?? one.path));
       const now = one.status === 'D' ? null : state(after.get(one.path));
       const conflict = await conflictOf(task, one, touched, contents, texts, now, merged);
-      const verdict = classify({ path: one.path, ...(one.from === null ? {} : { from: one.from }), before: content(before, texts), after: content(now, texts) });
+      const verdict = classify({
+        path: one.path,
+        ...(one.from === null ? {} : { from: one.from }),
+        before: content(before, texts),
+        after: content(now, texts),
+      });
       const extra = isRisky(one.path, false) ? ['The configuration names it as risky (review.risky).'] : [];
       changes.push({
         path: one.path,
@@ -71,15 +99,28 @@ export async function compareWithHost(world: World, task: StoredTask, capture: C
         before,
         after: now,
         lane: extra.length > 0 ? 'host' : verdict.lane,
-        reasons: [...conflict.reasons, ...extra, ...verdict.reasons, ...inspectName(one.path).warnings, ...(collisions.has(one.path) ? ['Another new name differs from it in case only.'] : [])],
+        reasons: [
+          ...conflict.reasons,
+          ...extra,
+          ...verdict.reasons,
+          ...inspectName(one.path).warnings,
+          ...(collisions.has(one.path) ? ['Another new name differs from it in case only.'] : []),
+        ],
         conflict: conflict.kind,
         ignored: ignored.has(one.path),
       });
     }
   }
-  const id = createHash('sha256').update(JSON.stringify([capture.tree, capture.deleted])).digest('hex');
+  const id = createHash('sha256')
+    .update(JSON.stringify([capture.tree, capture.deleted]))
+    .digest('hex');
   return {
-    changeSet: { id, changes: sortByLane(changes), refused: capture.refused, ignored: { files: ignored.size, bytes: capture.ignored.bytes, reviewed: capture.withIgnored } },
+    changeSet: {
+      id,
+      changes: sortByLane(changes),
+      refused: capture.refused,
+      ignored: { files: ignored.size, bytes: capture.ignored.bytes, reviewed: capture.withIgnored },
+    },
     host,
     merged,
     removedDirs: capture.removedDirs,
@@ -105,7 +146,8 @@ function* portions(changes: readonly RawChange[], bytesOf: (one: RawChange) => n
 
 function readHostFile(project: string, path: string): { state: HostState | null; content: BaseFile | null } {
   const found = hostState(project, path);
-  if (found === null || (found.type !== 'file' && found.type !== 'symlink') || found.size > HOST_FILE_LIMIT) return { state: found, content: null };
+  if (found === null || (found.type !== 'file' && found.type !== 'symlink') || found.size > HOST_FILE_LIMIT)
+    return { state: found, content: null };
   // hostState has walked down by descriptor and met no link; a link that appears now would be the user's own.
   using parent = openDirectory(dirname(`${project}/${path}`));
   const name = basename(path);
@@ -121,37 +163,86 @@ interface Touched {
 }
 
 // A file replaced, edited or chmod-ed has a newer change time; nothing short of setting the clock back avoids that.
-async function findTouched(world: World, task: StoredTask, raw: readonly RawChange[], host: ReadonlyMap<string, HostState | null>, contents: ReadonlyMap<string, BaseFile>): Promise<Touched> {
+async function findTouched(
+  world: World,
+  task: StoredTask,
+  raw: readonly RawChange[],
+  host: ReadonlyMap<string, HostState | null>,
+  contents: ReadonlyMap<string, BaseFile>,
+): Promise<Touched> {
   const startNs = BigInt(Math.floor(task.run.startedAtMs)) * 1_000_000n;
   const names = raw.flatMap((one) => (one.from === null ? [one.path] : [one.path, one.from]));
   const newer = names.filter((path) => BigInt(host.get(path)?.ctimeNs ?? 0) >= startNs);
   // Its directory tells whether it was deleted since the start, or had been before.
-  const gone = raw.filter((one) => one.status === 'A' && host.get(one.path) === null && BigInt(directoryState(task.task.project, one.path)?.ctimeNs ?? 0) >= startNs).map((one) => one.path);
-  const base = task.task.git ? await baseContents({ project: task.task.project, home: world.home, commit: task.run.base, paths: [...newer, ...gone] }) : new Map<string, Buffer>();
-  const unchanged = (path: string): boolean => contents.get(path) !== undefined && base.get(path)?.equals(contents.get(path)?.bytes ?? Buffer.alloc(0)) === true;
-  return { paths: new Set([...newer.filter((path) => !unchanged(path)), ...gone.filter((path) => base.has(path))]), base };
+  const gone = raw
+    .filter(
+      (one) =>
+        one.status === 'A' &&
+        host.get(one.path) === null &&
+        BigInt(directoryState(task.task.project, one.path)?.ctimeNs ?? 0) >= startNs,
+    )
+    .map((one) => one.path);
+  const base = task.task.git
+    ? await baseContents({
+        project: task.task.project,
+        home: world.home,
+        commit: task.run.base,
+        paths: [...newer, ...gone],
+      })
+    : new Map<string, Buffer>();
+  const unchanged = (path: string): boolean =>
+    contents.get(path) !== undefined && base.get(path)?.equals(contents.get(path)?.bytes ?? Buffer.alloc(0)) === true;
+  return {
+    paths: new Set([...newer.filter((path) => !unchanged(path)), ...gone.filter((path) => base.has(path))]),
+    base,
+  };
 }
 
 function directoryState(project: string, path: string): { ctimeNs: bigint } | undefined {
   return lstatSync(dirname(`${project}/${path}`), { bigint: true, throwIfNoEntry: false });
 }
 
-async function conflictOf(task: StoredTask, one: RawChange, touched: Touched, contents: ReadonlyMap<string, BaseFile>, texts: ReadonlyMap<string, Buffer | null>, now: FileState | null, merged: Map<string, Buffer>): Promise<{ kind: Change['conflict']; reasons: string[] }> {
-  if (task.run.hidden.includes(one.path)) return { kind: 'conflicts', reasons: ['You have a file of this name that was hidden from the sandbox.'] };
-  if (one.from !== null && touched.paths.has(one.from)) return { kind: 'conflicts', reasons: [`You changed ${one.from} while the sandbox ran, and the sandbox renamed it.`] };
+async function conflictOf(
+  task: StoredTask,
+  one: RawChange,
+  touched: Touched,
+  contents: ReadonlyMap<string, BaseFile>,
+  texts: ReadonlyMap<string, Buffer | null>,
+  now: FileState | null,
+  merged: Map<string, Buffer>,
+): Promise<{ kind: Change['conflict']; reasons: string[] }> {
+  if (task.run.hidden.includes(one.path))
+    return { kind: 'conflicts', reasons: ['You have a file of this name that was hidden from the sandbox.'] };
+  if (one.from !== null && touched.paths.has(one.from))
+    return {
+      kind: 'conflicts',
+      reasons: [`You changed ${one.from} while the sandbox ran, and the sandbox renamed it.`],
+    };
   if (!touched.paths.has(one.path)) return { kind: 'none', reasons: [] };
   const mine = contents.get(one.path);
   const theirs = now === null ? undefined : texts.get(now.oid);
   const base = touched.base.get(one.path);
-  if (now === null) return { kind: 'conflicts', reasons: ['You changed it while the sandbox ran, and the sandbox deleted it.'] };
-  if (mine === undefined) return { kind: 'conflicts', reasons: ['You deleted it while the sandbox ran, and the sandbox changed it.'] };
-  if (base === undefined || theirs === undefined || theirs === null || mine.mode === '120000' || now.mode === '120000') return { kind: 'conflicts', reasons: ['It changed on both sides while the sandbox ran, and there is no common version to merge from.'] };
+  if (now === null)
+    return { kind: 'conflicts', reasons: ['You changed it while the sandbox ran, and the sandbox deleted it.'] };
+  if (mine === undefined)
+    return { kind: 'conflicts', reasons: ['You deleted it while the sandbox ran, and the sandbox changed it.'] };
+  if (base === undefined || theirs === undefined || theirs === null || mine.mode === '120000' || now.mode === '120000')
+    return {
+      kind: 'conflicts',
+      reasons: ['It changed on both sides while the sandbox ran, and there is no common version to merge from.'],
+    };
   const scratch = dirname(task.paths.staging);
   mkdirSync(scratch, { recursive: true });
   const result = await mergeText(scratch, { base, host: mine.bytes, sandbox: theirs });
-  if (result === null) return { kind: 'conflicts', reasons: ['It changed on both sides while the sandbox ran, in the same lines.'] };
+  if (result === null)
+    return { kind: 'conflicts', reasons: ['It changed on both sides while the sandbox ran, in the same lines.'] };
   merged.set(one.path, result);
-  return { kind: 'merges', reasons: ['It changed on both sides while the sandbox ran; the two merge cleanly, and the merged text is what is taken.'] };
+  return {
+    kind: 'merges',
+    reasons: [
+      'It changed on both sides while the sandbox ran; the two merge cleanly, and the merged text is what is taken.',
+    ],
+  };
 }
 
 function state(entry: { mode: string; oid: string; bytes: number } | undefined): FileState | null {
@@ -163,7 +254,9 @@ function content(file: FileState | null, texts: ReadonlyMap<string, Buffer | nul
   const bytes = texts.get(file.oid) ?? null;
   if (bytes === null) return { mode: file.mode, bytes: file.bytes, text: null };
   const binary = bytes.subarray(0, 8000).includes(0);
-  return binary ? { mode: file.mode, bytes: file.bytes, text: null, head: bytes.subarray(0, 16) } : { mode: file.mode, bytes: file.bytes, text: bytes.toString('utf8') };
+  return binary
+    ? { mode: file.mode, bytes: file.bytes, text: null, head: bytes.subarray(0, 16) }
+    : { mode: file.mode, bytes: file.bytes, text: bytes.toString('utf8') };
 }
 
 function kindOf(one: RawChange, before: FileState | null, now: FileState | null): ChangeKind {

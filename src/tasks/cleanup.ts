@@ -55,7 +55,11 @@ export async function sweep(world: World): Promise<void> {
   }
 }
 
-async function judge(world: World, entry: TaskEntry, options: CleanupOptions): Promise<{ item: CleanupItem | null; kept: TaskRow | null }> {
+async function judge(
+  world: World,
+  entry: TaskEntry,
+  options: CleanupOptions,
+): Promise<{ item: CleanupItem | null; kept: TaskRow | null }> {
   const nothing = { item: null, kept: null };
   if (entry.kind === 'partial') {
     if (isYoung(world, entry.changedAtMs)) return nothing;
@@ -65,9 +69,15 @@ async function judge(world: World, entry: TaskEntry, options: CleanupOptions): P
   if (entry.kind === 'whole' && (entry.stored.live || lockHolder(entry.paths.lock) !== null)) return nothing;
   const row = await describeTask(entry);
   const tooYoung = world.now().getTime() - (row.endedAtMs ?? row.startedAtMs) < options.olderThanMs;
-  if (!row.changed) return tooYoung ? nothing : { item: await taskItem(world, entry, `${STATES[row.state]}, nothing left to decide`), kept: null };
+  if (!row.changed)
+    return tooYoung
+      ? nothing
+      : { item: await taskItem(world, entry, `${STATES[row.state]}, nothing left to decide`), kept: null };
   if (!options.all || tooYoung) return { item: null, kept: row };
-  return { item: await taskItem(world, entry, `${STATES[row.state]}, with changes that were not reviewed`, true), kept: null };
+  return {
+    item: await taskItem(world, entry, `${STATES[row.state]}, with changes that were not reviewed`, true),
+    kept: null,
+  };
 }
 
 const STATES: Readonly<Record<TaskRow['state'], string>> = {
@@ -116,7 +126,14 @@ function strays(world: World): Stray[] {
 }
 
 function strayItem(stray: Stray): CleanupItem {
-  return { kind: 'process', name: String(stray.pid), why: `of ${stray.task}, whose ags was killed`, bytes: 0, losesWork: false, remove: async () => (await endStrays([stray])).length > 0 };
+  return {
+    kind: 'process',
+    name: String(stray.pid),
+    why: `of ${stray.task}, whose ags was killed`,
+    bytes: 0,
+    losesWork: false,
+    remove: async () => (await endStrays([stray])).length > 0,
+  };
 }
 
 /** Where each controller has a tree of its own, a sandbox has a group of the same name in each. */

@@ -4,18 +4,30 @@ import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { run } from '../lib/process.ts';
 
-export async function copyProject(input: { from: string; to: string; hidden: readonly string[]; git: boolean }): Promise<void> {
+export async function copyProject(input: {
+  from: string;
+  to: string;
+  hidden: readonly string[];
+  git: boolean;
+}): Promise<void> {
   mkdirSync(input.to);
   // Hidden files are taken out again before anything can look: the sandbox starts only after this.
   const exclude = [...input.hidden, ...(input.git ? ['.git'] : [])];
-  const source = await run(['cp', '-a', '--reflink=auto', '--no-preserve=ownership,xattr,context', '--', `${input.from}/.`, input.to], { env: { PATH: '/usr/bin:/bin' } });
+  const source = await run(
+    ['cp', '-a', '--reflink=auto', '--no-preserve=ownership,xattr,context', '--', `${input.from}/.`, input.to],
+    { env: { PATH: '/usr/bin:/bin' } },
+  );
   for (const path of exclude) rmSync(join(input.to, path), { recursive: true, force: true });
   if (source.exitCode === 0) {
     if (input.git) mkdirSync(join(input.to, '.git'), { recursive: true });
     return;
   }
   const full = /No space left/.test(source.stderr);
-  throw new AgsError(full ? 'disk.full' : 'backend.failed', `The project could not be copied: ${source.stderr.trim().split('\n').at(-1) ?? ''}`, {
-    hint: full ? 'Free some space: ags cleanup' : 'Is every file readable?',
-  });
+  throw new AgsError(
+    full ? 'disk.full' : 'backend.failed',
+    `The project could not be copied: ${source.stderr.trim().split('\n').at(-1) ?? ''}`,
+    {
+      hint: full ? 'Free some space: ags cleanup' : 'Is every file readable?',
+    },
+  );
 }

@@ -27,7 +27,15 @@ export function entryIds(stateDir: string): string[] {
 /** The project of the current directory; null where there can be none, as in the home. */
 export async function currentProject(world: World): Promise<string | null> {
   try {
-    return (await findProject({ cwd: world.cwd, home: world.home, stateDir: world.stateDir, cacheDir: world.cacheDir, configHome: world.env['XDG_CONFIG_HOME'] })).root;
+    return (
+      await findProject({
+        cwd: world.cwd,
+        home: world.home,
+        stateDir: world.stateDir,
+        cacheDir: world.cacheDir,
+        configHome: world.env['XDG_CONFIG_HOME'],
+      })
+    ).root;
   } catch (error) {
     if (error instanceof AgsError && error.code === 'project.unsuitable') return null;
     throw error;
@@ -42,7 +50,8 @@ export async function readEntry(stateDir: string, id: string): Promise<TaskEntry
     const stored = await readTask(stateDir, id);
     return stored === null ? partial(id, paths) : { kind: 'whole', id, paths, stored };
   } catch (error) {
-    if (error instanceof AgsError && error.code === 'state.damaged') return { kind: 'damaged', id, paths, why: error.message };
+    if (error instanceof AgsError && error.code === 'state.damaged')
+      return { kind: 'damaged', id, paths, why: error.message };
     throw error;
   }
 }

@@ -8,10 +8,16 @@ import { describeTask } from './list.ts';
 import type { World } from './world.ts';
 
 /** A name, the beginning of one, "@" for the latest task of this project, "@2" for the one before. */
-export async function findTask(world: World, name: string | undefined, options: { say?: (text: string) => void } = {}): Promise<StoredTask> {
+export async function findTask(
+  world: World,
+  name: string | undefined,
+  options: { say?: (text: string) => void } = {},
+): Promise<StoredTask> {
   const entry = name === undefined ? await onlyCandidate(world, options.say) : await findEntry(world, name);
   if (entry.kind === 'whole') return entry.stored;
-  throw new AgsError('state.damaged', `The files of task ${entry.id} cannot be read.`, { hint: `Look at ${entry.paths.root}, or remove it: ags rm ${entry.id}` });
+  throw new AgsError('state.damaged', `The files of task ${entry.id} cannot be read.`, {
+    hint: `Look at ${entry.paths.root}, or remove it: ags rm ${entry.id}`,
+  });
 }
 
 /** Also finds what is damaged or half-made, so that it can be removed. */
@@ -22,7 +28,11 @@ export async function findEntry(world: World, name: string): Promise<TaskEntry> 
   const fitting = ids.includes(name) ? [name] : ids.filter((id) => name !== '' && id.startsWith(name));
   const [id, ...more] = fitting;
   if (id === undefined) throw notFound(name);
-  if (more.length > 0) throw new AgsError('task.ambiguous', `Several tasks begin with "${visible(name)}".`, { hint: `Which one?\n${fitting.map((one) => `  ${one}`).join('\n')}`, details: { tasks: fitting } });
+  if (more.length > 0)
+    throw new AgsError('task.ambiguous', `Several tasks begin with "${visible(name)}".`, {
+      hint: `Which one?\n${fitting.map((one) => `  ${one}`).join('\n')}`,
+      details: { tasks: fitting },
+    });
   return readEntry(world.stateDir, id);
 }
 
@@ -30,16 +40,32 @@ async function latest(world: World, name: string, place: number): Promise<TaskEn
   const here = byAge(await tasksHere(world));
   const entry = here[place - 1];
   if (entry !== undefined) return entry;
-  if (here.length === 0) throw new AgsError('task.not-found', 'This project has no tasks.', { hint: 'Tasks of all projects: ags list --all' });
-  throw new AgsError('task.not-found', `There is no ${name}: this project has ${here.length === 1 ? 'one task' : `${here.length} tasks`}.`, { hint: 'List them: ags list' });
+  if (here.length === 0)
+    throw new AgsError('task.not-found', 'This project has no tasks.', {
+      hint: 'Tasks of all projects: ags list --all',
+    });
+  throw new AgsError(
+    'task.not-found',
+    `There is no ${name}: this project has ${here.length === 1 ? 'one task' : `${here.length} tasks`}.`,
+    { hint: 'List them: ags list' },
+  );
 }
 
 async function onlyCandidate(world: World, say: ((text: string) => void) | undefined): Promise<TaskEntry> {
-  const shown = await Promise.all(byAge(await tasksHere(world)).map(async (entry) => ({ entry, row: await describeTask(entry) })));
+  const shown = await Promise.all(
+    byAge(await tasksHere(world)).map(async (entry) => ({ entry, row: await describeTask(entry) })),
+  );
   const waiting = shown.filter(({ row }) => row.needsReview);
   const [first, ...more] = waiting;
-  if (first === undefined) throw new AgsError('task.not-found', 'No task of this project has changes to look at.', { hint: 'Tasks of all projects: ags list --all' });
-  if (more.length > 0) throw new AgsError('task.ambiguous', 'Several tasks of this project have changes.', { hint: `Name one, or @ for the latest:\n${waiting.map(({ row }) => `  ${row.name}`).join('\n')}`, details: { tasks: waiting.map(({ row }) => row.name) } });
+  if (first === undefined)
+    throw new AgsError('task.not-found', 'No task of this project has changes to look at.', {
+      hint: 'Tasks of all projects: ags list --all',
+    });
+  if (more.length > 0)
+    throw new AgsError('task.ambiguous', 'Several tasks of this project have changes.', {
+      hint: `Name one, or @ for the latest:\n${waiting.map(({ row }) => `  ${row.name}`).join('\n')}`,
+      details: { tasks: waiting.map(({ row }) => row.name) },
+    });
   say?.(`this is about ${first.row.name}.`);
   return first.entry;
 }

@@ -23,7 +23,13 @@ export interface HiddenFiles {
 export async function findHidden(world: World, project: Project, config: EffectiveConfig): Promise<HiddenFiles> {
   const key = JSON.stringify([project.root, config.hide, config.reveal]);
   const memoryFile = join(world.cacheDir, `scan-${shortHash(project.root)}.json`);
-  const scan = scanHidden({ project: project.root, matches: lazily(() => compileHidden(config.hide, config.reveal)), key, memory: readScanMemory(memoryFile), nowMs: world.now().getTime() });
+  const scan = scanHidden({
+    project: project.root,
+    matches: lazily(() => compileHidden(config.hide, config.reveal)),
+    key,
+    memory: readScanMemory(memoryFile),
+    nowMs: world.now().getTime(),
+  });
   if (scan.changed) {
     mkdirSync(world.cacheDir, { recursive: true, mode: 0o700 });
     replaceFile(memoryFile, JSON.stringify(scan.memory));
@@ -32,7 +38,8 @@ export async function findHidden(world: World, project: Project, config: Effecti
   const tracked = await trackedAmong(world, project, named);
   const asked = compilePatterns(config.hide.slice(HIDE.length));
   const wanted = new Set(scan.found.filter((hit) => asked(hit.path, hit.directory)).map((hit) => hit.path));
-  const isTracked = (path: string): boolean => !wanted.has(path) && tracked.some((file) => file === path || file.startsWith(`${path}/`));
+  const isTracked = (path: string): boolean =>
+    !wanted.has(path) && tracked.some((file) => file === path || file.startsWith(`${path}/`));
   return {
     paths: scan.found.map((hit) => hit.path).filter((path) => !isTracked(path)),
     trackedSecrets: tracked.filter((file) => ![...wanted].some((path) => file === path || file.startsWith(`${path}/`))),
@@ -41,8 +48,14 @@ export async function findHidden(world: World, project: Project, config: Effecti
 
 async function trackedAmong(world: World, project: Project, paths: readonly string[]): Promise<string[]> {
   if (project.repository === null || paths.length === 0) return [];
-  const listing = await userGit(['--literal-pathspecs', 'ls-files', '-z', '--', ...paths], { cwd: project.root, home: world.home });
-  return listing.stdout.toString('utf8').split('\0').filter((path) => path !== '');
+  const listing = await userGit(['--literal-pathspecs', 'ls-files', '-z', '--', ...paths], {
+    cwd: project.root,
+    home: world.home,
+  });
+  return listing.stdout
+    .toString('utf8')
+    .split('\0')
+    .filter((path) => path !== '');
 }
 
 /** The patterns are compiled when the first name has to be looked at, which on most days is never. */

@@ -23,16 +23,33 @@ export interface CleanupItem {
 export function applyItems(id: string, paths: TaskPaths): CleanupItem[] {
   if (lockHolder(paths.lock) !== null || cutOffApplies(paths).length === 0) return [];
   const remove = (): Promise<boolean> => underLock(paths, () => recoverApplies(paths));
-  return [{ kind: 'apply', name: id, why: 'temporary files of a review that was cut off', bytes: 0, losesWork: false, remove }];
+  return [
+    {
+      kind: 'apply',
+      name: id,
+      why: 'temporary files of a review that was cut off',
+      bytes: 0,
+      losesWork: false,
+      remove,
+    },
+  ];
 }
 
 /** The lock of a dead process, and what one that was killed while it took a lock has left. */
 export function lockItems(world: World, id: string, paths: TaskPaths): CleanupItem[] {
-  const item = (name: string, remove: () => Promise<boolean>): CleanupItem => ({ kind: 'lock', name: `${id}/${name}`, why: 'its holder is dead', bytes: 0, losesWork: false, remove });
+  const item = (name: string, remove: () => Promise<boolean>): CleanupItem => ({
+    kind: 'lock',
+    name: `${id}/${name}`,
+    why: 'its holder is dead',
+    bytes: 0,
+    losesWork: false,
+    remove,
+  });
   return list(paths.root).flatMap((name) => {
     const path = join(paths.root, name);
     // Taking it over and giving it back leaves no gap for another process.
-    if (name === 'lock' && lockHolder(path) === null) return [item(name, () => underLock(paths, async () => undefined))];
+    if (name === 'lock' && lockHolder(path) === null)
+      return [item(name, () => underLock(paths, async () => undefined))];
     return /^lock\.\d+$/.test(name) && isOld(world, path) ? [item(name, async () => remove(path))] : [];
   });
 }
@@ -43,16 +60,43 @@ const CACHE_MS = 30 * 86_400_000;
 export async function leftoverItems(world: World): Promise<CleanupItem[]> {
   const { stateDir, cacheDir } = world;
   const places: readonly Place[] = [
-    { kind: 'directory', dir: tasksDir(stateDir), names: new RegExp(`^\\${REMOVING}`), ageMs: 0, why: 'a task whose removal was cut off' },
+    {
+      kind: 'directory',
+      dir: tasksDir(stateDir),
+      names: new RegExp(`^\\${REMOVING}`),
+      ageMs: 0,
+      why: 'a task whose removal was cut off',
+    },
     { kind: 'directory', dir: stateDir, names: /^probe-/, why: 'a trial sandbox that was cut off' },
     { kind: 'file', dir: stateDir, names: /\.tmp$/, why: 'a write that was cut off' },
     { kind: 'directory', dir: cacheDir, names: /^(plan|probe)-/, why: 'a command that was cut off' },
-    { kind: 'directory', dir: cacheDir, names: /^etc-/, spare: inUse(join(cacheDir, 'etc.json')), why: 'an earlier copy of /etc for sandboxes' },
+    {
+      kind: 'directory',
+      dir: cacheDir,
+      names: /^etc-/,
+      spare: inUse(join(cacheDir, 'etc.json')),
+      why: 'an earlier copy of /etc for sandboxes',
+    },
     { kind: 'file', dir: cacheDir, names: /\.tmp$|\.json\.\d+$/, why: 'a write that was cut off' },
     { kind: 'file', dir: cacheDir, names: /\.json$/, ageMs: CACHE_MS, why: 'a cache, not changed for 30 days' },
   ];
-  const found = places.flatMap(({ kind, dir, names, ageMs, why, spare }) => list(dir).filter((name) => names.test(name) && spare?.(name) !== true).map((name) => ({ kind, why, ageMs, path: join(dir, name) })));
-  return Promise.all(found.filter(({ path, ageMs }) => isOld(world, path, ageMs)).map(async ({ kind, why, path }) => ({ kind, name: path, why, bytes: await bytesOf(path), losesWork: false, remove: async () => remove(path) })));
+  const found = places.flatMap(({ kind, dir, names, ageMs, why, spare }) =>
+    list(dir)
+      .filter((name) => names.test(name) && spare?.(name) !== true)
+      .map((name) => ({ kind, why, ageMs, path: join(dir, name) })),
+  );
+  return Promise.all(
+    found
+      .filter(({ path, ageMs }) => isOld(world, path, ageMs))
+      .map(async ({ kind, why, path }) => ({
+        kind,
+        name: path,
+        why,
+        bytes: await bytesOf(path),
+        losesWork: false,
+        remove: async () => remove(path),
+      })),
+  );
 }
 
 interface Place {
@@ -74,7 +118,11 @@ function inUse(memory: string): (name: string) => boolean {
 /** One for each mount namespace; other users', who have caches of their own, cannot be seen. */
 function mountTables(): string[] {
   const processes = new Map<string, string>();
-  for (const pid of list('/proc').filter((name) => /^\d+$/.test(name))) processes.set(look(() => readlinkSync(`/proc/${pid}/ns/mnt`)), pid);
+  for (const pid of list('/proc').filter((name) => /^\d+$/.test(name)))
+    processes.set(
+      look(() => readlinkSync(`/proc/${pid}/ns/mnt`)),
+      pid,
+    );
   return [...processes.values()].map((pid) => look(() => readFileSync(`/proc/${pid}/mountinfo`, 'utf8')));
 }
 

@@ -19,7 +19,11 @@ export function listCopy(input: { copy: string; original: string; hidden: (path:
     for (const name of new Set([...here, ...there])) {
       const path = dir === '' ? name : `${dir}/${name}`;
       if (path === '.git' || input.hidden(path)) continue;
-      if (++seen > UPPER_LIMITS.entries) throw new AgsError('capture.refused', `The workspace has more than ${UPPER_LIMITS.entries} files; a full copy of it cannot be compared.`);
+      if (++seen > UPPER_LIMITS.entries)
+        throw new AgsError(
+          'capture.refused',
+          `The workspace has more than ${UPPER_LIMITS.entries} files; a full copy of it cannot be compared.`,
+        );
       if (name === '.git') {
         if (!there.has(name)) refused.push({ path, reason: 'Inside .git: never taken.' });
         continue;
@@ -33,13 +37,28 @@ export function listCopy(input: { copy: string; original: string; hidden: (path:
     if (before !== null && (now === null || before.isDirectory() !== now.isDirectory())) deleted(path, before);
     if (now === null) return;
     if (now.isDirectory()) return visit(path);
-    if (!now.isFile() && !now.isSymbolicLink()) return void refused.push({ path, reason: 'It is a device, a pipe or a socket.' });
+    if (!now.isFile() && !now.isSymbolicLink())
+      return void refused.push({ path, reason: 'It is a device, a pipe or a socket.' });
     if (before !== null && sameFile(now, before)) return;
-    entries.push({ path, kind: 'written', type: now.isFile() ? 'file' : 'symlink', mode: now.mode & 0o777, bytes: now.size });
+    entries.push({
+      path,
+      kind: 'written',
+      type: now.isFile() ? 'file' : 'symlink',
+      mode: now.mode & 0o777,
+      bytes: now.size,
+    });
   };
   const deleted = (path: string, before: Stats): void => {
-    if (!before.isDirectory()) return void entries.push({ path, kind: 'deleted', type: before.isSymbolicLink() ? 'symlink' : 'file', mode: before.mode & 0o777, bytes: before.size });
-    for (const name of names(join(input.original, path))) if (!input.hidden(`${path}/${name}`)) deleted(`${path}/${name}`, lstatSync(join(input.original, path, name)));
+    if (!before.isDirectory())
+      return void entries.push({
+        path,
+        kind: 'deleted',
+        type: before.isSymbolicLink() ? 'symlink' : 'file',
+        mode: before.mode & 0o777,
+        bytes: before.size,
+      });
+    for (const name of names(join(input.original, path)))
+      if (!input.hidden(`${path}/${name}`)) deleted(`${path}/${name}`, lstatSync(join(input.original, path, name)));
     removed.push(path);
   };
 
@@ -57,5 +76,7 @@ function names(dir: string): string[] {
 }
 
 function sameFile(a: Stats, b: Stats): boolean {
-  return a.size === b.size && Math.floor(a.mtimeMs) === Math.floor(b.mtimeMs) && (a.mode & 0o170100) === (b.mode & 0o170100);
+  return (
+    a.size === b.size && Math.floor(a.mtimeMs) === Math.floor(b.mtimeMs) && (a.mode & 0o170100) === (b.mode & 0o170100)
+  );
 }

@@ -53,18 +53,35 @@ export async function listTasks(world: World, options: { all: boolean; size: boo
   const here = entries.filter((entry) => project === null || projectOf(entry) === project);
   const elsewhere = entries.filter((entry) => !here.includes(entry));
   const shown = options.all ? [here, elsewhere] : [here];
-  const groups = await Promise.all(shown.map((group) => Promise.all(group.map((entry) => withSize(entry, options.size)))));
+  const groups = await Promise.all(
+    shown.map((group) => Promise.all(group.map((entry) => withSize(entry, options.size)))),
+  );
   return { tasks: groups.flatMap(inOrder), elsewhere: options.all ? 0 : elsewhere.length, project };
 }
 
 export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
   if (entry.kind !== 'whole') {
     const why = entry.kind === 'damaged' ? entry.why : 'It has no task.json or no run.json.';
-    return { name: entry.id, state: 'damaged', reason: why, project: null, command: [], startedAtMs: 0, endedAtMs: null, exitCode: null, label: null, changed: true, changes: null, live: false, needsReview: false };
+    return {
+      name: entry.id,
+      state: 'damaged',
+      reason: why,
+      project: null,
+      command: [],
+      startedAtMs: 0,
+      endedAtMs: null,
+      exitCode: null,
+      label: null,
+      changed: true,
+      changes: null,
+      live: false,
+      needsReview: false,
+    };
   }
   const { task, run, live } = entry.stored;
   const underWay = run.state === 'preparing' || run.state === 'running';
-  const changes = run.state === 'merged' || run.state === 'discarded' ? { files: 0, risky: 0 } : countChanges(entry.stored);
+  const changes =
+    run.state === 'merged' || run.state === 'discarded' ? { files: 0, risky: 0 } : countChanges(entry.stored);
   const changed = changes === null ? await isTouched(entry.stored) : changes.files > 0;
   return {
     name: task.name,
@@ -84,7 +101,10 @@ export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
 }
 
 export async function sizeOf(directory: string): Promise<number> {
-  const usage = await measureDisk({ directories: [directory], pids: [], maxBytes: Number.POSITIVE_INFINITY, maxFiles: Number.POSITIVE_INFINITY }, new AbortController().signal);
+  const usage = await measureDisk(
+    { directories: [directory], pids: [], maxBytes: Number.POSITIVE_INFINITY, maxFiles: Number.POSITIVE_INFINITY },
+    new AbortController().signal,
+  );
   return usage?.bytes ?? 0;
 }
 
@@ -108,12 +128,16 @@ function countChanges({ paths, run }: StoredTask): ChangeCounts | null {
   if (!existsSync(paths.changes)) return null;
   const { changes, ignored } = JSON.parse(readFileSync(paths.changes, 'utf8')) as ChangeSet;
   const left = changes.filter((change) => !run.settled.includes(change.path));
-  return { files: left.length + (ignored.reviewed || run.ignoredDiscarded ? 0 : ignored.files), risky: left.filter((change) => change.lane !== 'inert').length };
+  return {
+    files: left.length + (ignored.reviewed || run.ignoredDiscarded ? 0 : ignored.files),
+    risky: left.filter((change) => change.lane !== 'inert').length,
+  };
 }
 
 async function isTouched({ task, run, paths }: StoredTask): Promise<boolean> {
   try {
-    if (run.workspace === 'overlay') return existsSync(paths.upper) && readdirSync(paths.upper).some((name) => name !== '.git' || !task.git);
+    if (run.workspace === 'overlay')
+      return existsSync(paths.upper) && readdirSync(paths.upper).some((name) => name !== '.git' || !task.git);
     // Until the copy is complete nothing runs in it, and it differs from the project only by what is still missing.
     if (run.state === 'preparing') return false;
     const { listCopy } = await import('./list-copy.ts');

@@ -50,7 +50,14 @@ export async function viewPlan(world: World, request: PlanRequest): Promise<Plan
   const plan = await planRun(world, request.flags);
   const paths = taskPaths(world.stateDir, NEW_TASK);
   const spec = describeRun(world, plan, paths, NEW_TASK, () => borrowedObjects(world, plan));
-  const options = await nativeOptions(world, plan, spec, paths.runDir, NEW_TASK, plannedCgroup(plan.host.cgroupPlan, spec.limits));
+  const options = await nativeOptions(
+    world,
+    plan,
+    spec,
+    paths.runDir,
+    NEW_TASK,
+    plannedCgroup(plan.host.cgroupPlan, spec.limits),
+  );
   const terminal = request.terminal.any ? TERMINAL : null;
   return {
     label: describeStrength(plan),
@@ -97,11 +104,21 @@ export function plannedCgroup(plan: CgroupPlan, limits: Limits): NativeOptions['
     case 'v2':
       return { ...nothing, files: [join(plan.parent, GROUP, 'cgroup.procs')] };
     case 'scope':
-      return { ...nothing, prefix: scopeArgv(plan.systemdRun, GROUP, { memoryBytes: limits.memoryBytes, processes: limits.processes + HELPERS }), env: { XDG_RUNTIME_DIR: plan.runtimeDir } };
+      return {
+        ...nothing,
+        prefix: scopeArgv(plan.systemdRun, GROUP, {
+          memoryBytes: limits.memoryBytes,
+          processes: limits.processes + HELPERS,
+        }),
+        env: { XDG_RUNTIME_DIR: plan.runtimeDir },
+      };
   }
 }
 
 function isPrivate(name: string, config: EffectiveConfig): boolean {
-  const covers = (patterns: readonly string[]): boolean => patterns.some((p) => (p.endsWith('*') ? name.startsWith(p.slice(0, -1)) : p === name));
-  return covers(config.envPass) && !covers(ENV_PASS) && !config.pathEnv.includes(name) && !Object.hasOwn(config.envSet, name);
+  const covers = (patterns: readonly string[]): boolean =>
+    patterns.some((p) => (p.endsWith('*') ? name.startsWith(p.slice(0, -1)) : p === name));
+  return (
+    covers(config.envPass) && !covers(ENV_PASS) && !config.pathEnv.includes(name) && !Object.hasOwn(config.envSet, name)
+  );
 }

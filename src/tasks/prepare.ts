@@ -31,9 +31,31 @@ export interface RunPlan {
 }
 
 export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan> {
-  const project = await findProject({ cwd: world.cwd, home: world.home, stateDir: world.stateDir, cacheDir: world.cacheDir, configHome: world.env['XDG_CONFIG_HOME'] });
-  const config = await loadConfig({ home: world.home, userConfigFile: world.configFile, projectDir: project.root, stateDir: world.stateDir, cacheDir: world.cacheDir, flags, memoryTotalBytes: world.memoryBytes });
-  const host = await inspectHost({ platform: world.platform, nodeArch: world.nodeArch, uid: world.uid, cacheDir: world.cacheDir, runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? `/run/user/${world.uid}`, memoryBytes: world.memoryBytes, kernel: world.kernel });
+  const project = await findProject({
+    cwd: world.cwd,
+    home: world.home,
+    stateDir: world.stateDir,
+    cacheDir: world.cacheDir,
+    configHome: world.env['XDG_CONFIG_HOME'],
+  });
+  const config = await loadConfig({
+    home: world.home,
+    userConfigFile: world.configFile,
+    projectDir: project.root,
+    stateDir: world.stateDir,
+    cacheDir: world.cacheDir,
+    flags,
+    memoryTotalBytes: world.memoryBytes,
+  });
+  const host = await inspectHost({
+    platform: world.platform,
+    nodeArch: world.nodeArch,
+    uid: world.uid,
+    cacheDir: world.cacheDir,
+    runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? `/run/user/${world.uid}`,
+    memoryBytes: world.memoryBytes,
+    kernel: world.kernel,
+  });
   const { workspaceKind } = await import('./ready.ts');
   const choice = await workspaceKind(world, host, config.workspace);
   const root = world.uid === 0;
@@ -43,7 +65,12 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
     config,
     host,
     hidden: await findHidden(world, project, config),
-    user: { uid: root ? config.user : world.uid, gid: root ? config.user : world.gid, name: root ? 'agent' : world.userName, shell: world.shell },
+    user: {
+      uid: root ? config.user : world.uid,
+      gid: root ? config.user : world.gid,
+      name: root ? 'agent' : world.userName,
+      shell: world.shell,
+    },
     cwd: realpathSync(world.cwd),
     workspace: choice.kind,
     notices: copies,
@@ -60,33 +87,57 @@ export async function createRun(world: World, plan: RunPlan, paths: TaskPaths, t
     mkdirSync(paths.upper, { mode: projectMode });
     mkdirSync(paths.work, { mode: 0o755 });
     // In a linked worktree or a submodule .git is a file, on which no directory can be mounted: a directory in the upper covers it.
-    if (project.repository !== null && statSync(join(project.root, '.git')).isFile()) mkdirSync(join(paths.upper, '.git'));
+    if (project.repository !== null && statSync(join(project.root, '.git')).isFile())
+      mkdirSync(join(paths.upper, '.git'));
   } else {
     const { copyProject } = await import('./copy-project.ts');
-    await copyProject({ from: project.root, to: paths.copy, hidden: plan.hidden.paths, git: project.repository !== null });
+    await copyProject({
+      from: project.root,
+      to: paths.copy,
+      hidden: plan.hidden.paths,
+      git: project.repository !== null,
+    });
   }
   const spec = describeRun(world, plan, paths, taskName, (directory) => {
     if (project.repository === null) return [];
-    return createPrivateGit({ repository: project.repository, directory, checkStat: world.uid === 0 || plan.workspace === 'copy' ? 'minimal' : 'full' }).objects;
+    return createPrivateGit({
+      repository: project.repository,
+      directory,
+      checkStat: world.uid === 0 || plan.workspace === 'copy' ? 'minimal' : 'full',
+    }).objects;
   });
   for (const dir of [paths.upper, paths.work, paths.home, paths.git, paths.copy]) giveTree(dir, user);
   return spec;
 }
 
-export function describeRun(world: World, plan: RunPlan, paths: TaskPaths, taskName: string, gitObjects: (directory: string) => readonly { from: string; to: string }[]): SandboxSpec {
+export function describeRun(
+  world: World,
+  plan: RunPlan,
+  paths: TaskPaths,
+  taskName: string,
+  gitObjects: (directory: string) => readonly { from: string; to: string }[],
+): SandboxSpec {
   const { project, config } = plan;
-  const git = project.repository === null ? null : {
-    mounts: [
-      { from: paths.git, to: join(project.root, '.git'), writable: true, why: "the task's own git directory" },
-      ...gitObjects(paths.git).map((store) => ({ ...store, writable: false, why: 'objects of your repository' })),
-    ],
-  };
+  const git =
+    project.repository === null
+      ? null
+      : {
+          mounts: [
+            { from: paths.git, to: join(project.root, '.git'), writable: true, why: "the task's own git directory" },
+            ...gitObjects(paths.git).map((store) => ({ ...store, writable: false, why: 'objects of your repository' })),
+          ],
+        };
   return planSandbox({
     machine: readMachine({ home: world.home, etc: [], toolDirs: config.toolDirs }),
     user: plan.user,
     home: world.home,
     homeDir: paths.home,
-    etcDir: ensureEtcCopy({ cacheDir: world.cacheDir, patterns: [...config.etc, ...etcMounts(config)], list: listEtc, made: accountFiles(plan.user, world.home) }),
+    etcDir: ensureEtcCopy({
+      cacheDir: world.cacheDir,
+      patterns: [...config.etc, ...etcMounts(config)],
+      list: listEtc,
+      made: accountFiles(plan.user, world.home),
+    }),
     project: project.root,
     cwd: plan.cwd,
     workspace: workspaceMount(plan, paths),
@@ -104,15 +155,26 @@ export function describeRun(world: World, plan: RunPlan, paths: TaskPaths, taskN
 
 function workspaceMount(plan: RunPlan, paths: TaskPaths): WorkspaceMount {
   if (plan.workspace === 'copy') return { kind: 'copy', directory: hostPath(paths.copy), writable: true };
-  return { kind: 'overlay', lower: hostPath(plan.project.root), hidden: plan.hidden.paths, upper: hostPath(paths.upper), work: hostPath(paths.work) };
+  return {
+    kind: 'overlay',
+    lower: hostPath(plan.project.root),
+    hidden: plan.hidden.paths,
+    upper: hostPath(paths.upper),
+    work: hostPath(paths.work),
+  };
 }
 
 function visibleMounts(config: EffectiveConfig): string[] {
-  return config.mounts.filter((mount) => {
-    if (existsSync(mount.path)) return true;
-    if (mount.optional) return false;
-    throw new AgsError('config.invalid', `${mount.path} is to be mounted, but does not exist.`, { hint: 'Correct "mounts" in the configuration: ags config' });
-  }).map((mount) => mount.path).filter((path) => !path.startsWith('/etc/'));
+  return config.mounts
+    .filter((mount) => {
+      if (existsSync(mount.path)) return true;
+      if (mount.optional) return false;
+      throw new AgsError('config.invalid', `${mount.path} is to be mounted, but does not exist.`, {
+        hint: 'Correct "mounts" in the configuration: ags config',
+      });
+    })
+    .map((mount) => mount.path)
+    .filter((path) => !path.startsWith('/etc/'));
 }
 
 /** /etc is one directory inside: what is to be shown below it is copied with the rest. */

@@ -8,9 +8,18 @@ export interface Project {
   readonly repository: Repository | null;
 }
 
-export async function findProject(input: { cwd: string; home: string; stateDir: string; cacheDir: string; configHome?: string | undefined }): Promise<Project> {
+export async function findProject(input: {
+  cwd: string;
+  home: string;
+  stateDir: string;
+  cacheDir: string;
+  configHome?: string | undefined;
+}): Promise<Project> {
   // Making a directory there would wait for ever.
-  if (/^\/(proc|sys|dev)(\/|$)/.test(input.stateDir)) throw new AgsError('project.unsuitable', `The state of ags cannot be kept in ${input.stateDir}.`, { hint: 'Set XDG_STATE_HOME to a directory of your own, or unset it.' });
+  if (/^\/(proc|sys|dev)(\/|$)/.test(input.stateDir))
+    throw new AgsError('project.unsuitable', `The state of ags cannot be kept in ${input.stateDir}.`, {
+      hint: 'Set XDG_STATE_HOME to a directory of your own, or unset it.',
+    });
   const cwd = realDirectory(input.cwd);
   const repository = await inspectRepository(cwd, input);
   const root = repository?.root ?? cwd;
@@ -21,7 +30,10 @@ export async function findProject(input: { cwd: string; home: string; stateDir: 
 
 function realDirectory(path: string): string {
   const real = tryReal(path);
-  if (real === null || !statSync(real).isDirectory()) throw new AgsError('project.unsuitable', `${path} is not a directory.`, { hint: 'Run ags in the directory of your project, or name one: ags exec --project <directory> -- <command>' });
+  if (real === null || !statSync(real).isDirectory())
+    throw new AgsError('project.unsuitable', `${path} is not a directory.`, {
+      hint: 'Run ags in the directory of your project, or name one: ags exec --project <directory> -- <command>',
+    });
   return real;
 }
 
@@ -33,16 +45,43 @@ function tryReal(path: string): string | null {
   }
 }
 
-const NEVER = ['/', '/usr', '/etc', '/var', '/bin', '/sbin', '/lib', '/opt', '/boot', '/home', '/root', '/tmp', '/run', '/mnt', '/media', '/srv'];
+const NEVER = [
+  '/',
+  '/usr',
+  '/etc',
+  '/var',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/opt',
+  '/boot',
+  '/home',
+  '/root',
+  '/tmp',
+  '/run',
+  '/mnt',
+  '/media',
+  '/srv',
+];
 const NEVER_BELOW = ['/proc', '/sys', '/dev', '/etc'];
 
 function unsuitable(root: string, { home, stateDir }: { home: string; stateDir: string }): AgsError | null {
   const within = (path: string, dir: string): boolean => path === dir || path.startsWith(dir === '/' ? '/' : `${dir}/`);
   const realHome = tryReal(home) ?? home;
   const realState = tryReal(stateDir) ?? stateDir;
-  const hint = 'Go into the directory of one project first. Not a git repository? Any directory below your home will do.';
-  if (within(realHome, root)) return new AgsError('project.unsuitable', `${root} contains your whole home directory; a sandbox over it would show everything in it.`, { hint });
-  if (NEVER.includes(root) || NEVER_BELOW.some((dir) => within(root, dir))) return new AgsError('project.unsuitable', `${root} is a directory of the system, not a project.`, { hint });
-  if (within(realState, root) || within(root, realState)) return new AgsError('project.unsuitable', `${root} overlaps the state directory of ags (${realState}).`, { hint: 'Put the state elsewhere: set XDG_STATE_HOME' });
+  const hint =
+    'Go into the directory of one project first. Not a git repository? Any directory below your home will do.';
+  if (within(realHome, root))
+    return new AgsError(
+      'project.unsuitable',
+      `${root} contains your whole home directory; a sandbox over it would show everything in it.`,
+      { hint },
+    );
+  if (NEVER.includes(root) || NEVER_BELOW.some((dir) => within(root, dir)))
+    return new AgsError('project.unsuitable', `${root} is a directory of the system, not a project.`, { hint });
+  if (within(realState, root) || within(root, realState))
+    return new AgsError('project.unsuitable', `${root} overlaps the state directory of ags (${realState}).`, {
+      hint: 'Put the state elsewhere: set XDG_STATE_HOME',
+    });
   return null;
 }

@@ -33,19 +33,66 @@ export type Ask = (question: Question) => Promise<Buffer>;
 export async function openQuestions(world: World, task: StoredTask, outDir: string): Promise<Ask> {
   const { paths, run } = task;
   const root = world.uid === 0;
-  const host = await inspectHost({ platform: world.platform, nodeArch: world.nodeArch, uid: world.uid, cacheDir: world.cacheDir, runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? '', memoryBytes: world.memoryBytes, kernel: world.kernel });
+  const host = await inspectHost({
+    platform: world.platform,
+    nodeArch: world.nodeArch,
+    uid: world.uid,
+    cacheDir: world.cacheDir,
+    runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? '',
+    memoryBytes: world.memoryBytes,
+    kernel: world.kernel,
+  });
   const { user } = run;
   mkdirSync(outDir, { recursive: true, mode: 0o755 });
   if (root) chownSync(outDir, user.uid, user.gid);
-  const workspace: WorkspaceMount = run.workspace === 'copy'
-    ? { kind: 'copy', directory: hostPath(paths.copy), writable: false }
-    : { kind: 'frozen-overlay', lower: hostPath(task.task.project), hidden: run.hidden, upper: hostPath(paths.upper) };
-  const machine = readMachine({ home: world.home, etc: ['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives'].filter((name) => existsSync(join('/etc', name))), toolDirs: [] });
+  const workspace: WorkspaceMount =
+    run.workspace === 'copy'
+      ? { kind: 'copy', directory: hostPath(paths.copy), writable: false }
+      : {
+          kind: 'frozen-overlay',
+          lower: hostPath(task.task.project),
+          hidden: run.hidden,
+          upper: hostPath(paths.upper),
+        };
+  const machine = readMachine({
+    home: world.home,
+    etc: ['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives'].filter((name) => existsSync(join('/etc', name))),
+    toolDirs: [],
+  });
   return async (question) => {
-    const planned = planQuestion({ machine, user, project: task.task.project, workspace, upper: run.workspace === 'overlay' ? paths.upper : null, out: outDir, env: question.env ?? {}, limits: LIMITS });
-    const spec = { ...planned, mounts: [...planned.mounts, ...(question.cover ?? []).map((path): Mount => ({ kind: 'file', content: '', to: sandboxPath(join(task.task.project, path)), why: 'nothing may wait for it' }))] };
-    const options = await nativeOptions(world, { host }, spec, paths.runDir, task.task.id, { files: [], prefix: [], env: {} });
-    const sandbox = await createNative(options).start(spec, question.argv, { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe', terminal: null });
+    const planned = planQuestion({
+      machine,
+      user,
+      project: task.task.project,
+      workspace,
+      upper: run.workspace === 'overlay' ? paths.upper : null,
+      out: outDir,
+      env: question.env ?? {},
+      limits: LIMITS,
+    });
+    const spec = {
+      ...planned,
+      mounts: [
+        ...planned.mounts,
+        ...(question.cover ?? []).map((path): Mount => ({
+          kind: 'file',
+          content: '',
+          to: sandboxPath(join(task.task.project, path)),
+          why: 'nothing may wait for it',
+        })),
+      ],
+    };
+    const options = await nativeOptions(world, { host }, spec, paths.runDir, task.task.id, {
+      files: [],
+      prefix: [],
+      env: {},
+    });
+    const sandbox = await createNative(options).start(spec, question.argv, {
+      stdin: 'pipe',
+      stdout: 'pipe',
+      stderr: 'pipe',
+      terminal: null,
+    });
     const deadline = setTimeout(() => sandbox.kill(), DEADLINE_MS);
     try {
       let stderr = '';
@@ -53,7 +100,12 @@ export async function openQuestions(world: World, task: StoredTask, outDir: stri
       sandbox.stdin?.on('error', () => undefined);
       sandbox.stdin?.end(question.input);
       const [bytes, exitCode] = await Promise.all([collect(sandbox.stdout, question), sandbox.done]);
-      if (!(question.good ?? [0]).includes(exitCode)) throw new AgsError('capture.refused', `The changes could not be read (${question.argv[0]} ended with ${exitCode}): ${stderr.trim().split('\n').at(-1) ?? ''}`, { hint: `They are still there: ${paths.runDir}` });
+      if (!(question.good ?? [0]).includes(exitCode))
+        throw new AgsError(
+          'capture.refused',
+          `The changes could not be read (${question.argv[0]} ended with ${exitCode}): ${stderr.trim().split('\n').at(-1) ?? ''}`,
+          { hint: `They are still there: ${paths.runDir}` },
+        );
       return bytes;
     } finally {
       clearTimeout(deadline);
@@ -66,7 +118,16 @@ export async function openQuestions(world: World, task: StoredTask, outDir: stri
 }
 
 // Enough for git over any project, and an end for whatever a strange file might make it do.
-const LIMITS = { processes: 256, memoryBytes: 4 * 1024 ** 3, openFiles: 4096, fileBytes: 16 * 1024 ** 3, diskBytes: 16 * 1024 ** 3, tmpBytes: 64 * 1024 ** 2, cpuSeconds: 600, wallSeconds: null } as const;
+const LIMITS = {
+  processes: 256,
+  memoryBytes: 4 * 1024 ** 3,
+  openFiles: 4096,
+  fileBytes: 16 * 1024 ** 3,
+  diskBytes: 16 * 1024 ** 3,
+  tmpBytes: 64 * 1024 ** 2,
+  cpuSeconds: 600,
+  wallSeconds: null,
+} as const;
 
 async function collect(stream: NodeJS.ReadableStream | null, question: Question): Promise<Buffer> {
   if (stream === null) return Buffer.alloc(0);

@@ -15,12 +15,20 @@ export interface Readiness {
   readonly overlay: { readonly works: boolean; readonly why: string };
 }
 
-export async function workspaceKind(world: World, host: NativeHost, wanted: WorkspaceChoice): Promise<{ kind: 'overlay' | 'copy'; why: string }> {
+export async function workspaceKind(
+  world: World,
+  host: NativeHost,
+  wanted: WorkspaceChoice,
+): Promise<{ kind: 'overlay' | 'copy'; why: string }> {
   const ready = await readiness(world, host);
-  if (ready.problem !== null) throw new AgsError('backend.unavailable', ready.problem.message, { hint: ready.problem.hint });
+  if (ready.problem !== null)
+    throw new AgsError('backend.unavailable', ready.problem.message, { hint: ready.problem.hint });
   if (wanted === 'copy') return { kind: 'copy', why: 'the configuration asks for it' };
   if (ready.overlay.works) return { kind: 'overlay', why: '' };
-  if (wanted === 'overlay') throw new AgsError('backend.unavailable', `An overlay workspace cannot be had: ${ready.overlay.why}.`, { hint: 'Allow a full copy with: --workspace copy' });
+  if (wanted === 'overlay')
+    throw new AgsError('backend.unavailable', `An overlay workspace cannot be had: ${ready.overlay.why}.`, {
+      hint: 'Allow a full copy with: --workspace copy',
+    });
   return { kind: 'copy', why: ready.overlay.why };
 }
 
@@ -44,7 +52,17 @@ function readinessKey(world: World, host: NativeHost): string {
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
   // Another build of ags may start sandboxes in another way.
   const self = statSync(fileURLToPath(import.meta.url)).mtimeMs;
-  return JSON.stringify([boot, self, world.uid, world.kernel, host.programs.bwrap, bwrap.mtimeMs, bwrap.size, world.stateDir, deviceOf(world.stateDir)]);
+  return JSON.stringify([
+    boot,
+    self,
+    world.uid,
+    world.kernel,
+    host.programs.bwrap,
+    bwrap.mtimeMs,
+    bwrap.size,
+    world.stateDir,
+    deviceOf(world.stateDir),
+  ]);
 }
 
 function deviceOf(path: string): number | null {

@@ -19,12 +19,19 @@ import type { World } from './world.ts';
 export const REMOVING = '.removing-';
 export const CGROUPS = '/sys/fs/cgroup';
 
-export async function removeEntry(world: World, entry: TaskEntry, options: { force: boolean }): Promise<{ freedBytes: number }> {
+export async function removeEntry(
+  world: World,
+  entry: TaskEntry,
+  options: { force: boolean },
+): Promise<{ freedBytes: number }> {
   if (entry.kind === 'partial' && isYoung(world, entry.changedAtMs)) {
     throw new AgsError('task.busy', `${entry.id} is just being made.`, { hint: 'Try again in a minute.' });
   }
   if (isRunning(entry)) {
-    if (!options.force) throw new AgsError('task.busy', `${entry.id} is running (process ${entry.stored.run.runner.pid}).`, { hint: `To end it and throw its changes away: ags rm --force ${entry.id}` });
+    if (!options.force)
+      throw new AgsError('task.busy', `${entry.id} is running (process ${entry.stored.run.runner.pid}).`, {
+        hint: `To end it and throw its changes away: ags rm --force ${entry.id}`,
+      });
     await endRunner(entry.stored.run.runner);
   }
   await endStrays(findStrays((task) => task !== entry.id));
@@ -36,7 +43,10 @@ export async function removeEntry(world: World, entry: TaskEntry, options: { for
 export async function removeFiles(entry: TaskEntry): Promise<{ freedBytes: number }> {
   const lock = lockTask(entry.paths);
   if (lock === 'gone') return { freedBytes: 0 };
-  if (lock === 'busy') throw new AgsError('task.busy', `Another ags command is working on ${entry.id}.`, { hint: 'Try again when it is done.' });
+  if (lock === 'busy')
+    throw new AgsError('task.busy', `Another ags command is working on ${entry.id}.`, {
+      hint: 'Try again when it is done.',
+    });
   using _lock = lock;
   await recoverApplies(entry.paths);
   const freedBytes = await sizeOf(entry.paths.root);
@@ -53,7 +63,11 @@ export function isYoung(world: World, atMs: number, ageMs = 60_000): boolean {
 }
 
 export function isRunning(entry: TaskEntry): entry is Extract<TaskEntry, { kind: 'whole' }> {
-  return entry.kind === 'whole' && entry.stored.live && (entry.stored.run.state === 'preparing' || entry.stored.run.state === 'running');
+  return (
+    entry.kind === 'whole' &&
+    entry.stored.live &&
+    (entry.stored.run.state === 'preparing' || entry.stored.run.state === 'running')
+  );
 }
 
 export function lockTask(paths: TaskPaths): Disposable | 'busy' | 'gone' {
@@ -68,10 +82,12 @@ export function lockTask(paths: TaskPaths): Disposable | 'busy' | 'gone' {
 /** Journals of applies that were cut off; their temporary files are still in the user's project. */
 export function cutOffApplies(paths: TaskPaths): string[] {
   if (!existsSync(paths.journal)) return [];
-  return readdirSync(paths.journal).map((name) => join(paths.journal, name)).filter((journal) => {
-    const file = join(journal, 'journal.json');
-    return existsSync(file) && /^\{"version":\d+,"state":"applying"/.test(readFileSync(file, 'utf8'));
-  });
+  return readdirSync(paths.journal)
+    .map((name) => join(paths.journal, name))
+    .filter((journal) => {
+      const file = join(journal, 'journal.json');
+      return existsSync(file) && /^\{"version":\d+,"state":"applying"/.test(readFileSync(file, 'utf8'));
+    });
 }
 
 export async function recoverApplies(paths: TaskPaths): Promise<void> {
@@ -89,5 +105,10 @@ async function endRunner(runner: ProcessIdentity): Promise<void> {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
   for (let waitMs = 1; waitMs < 4000 && isAlive(runner); waitMs *= 2) await sleep(waitMs);
-  if (isAlive(runner)) throw new AgsError('task.busy', `Process ${runner.pid} does not end; it probably waits for a device or a network file system.`, { hint: 'Try again later.' });
+  if (isAlive(runner))
+    throw new AgsError(
+      'task.busy',
+      `Process ${runner.pid} does not end; it probably waits for a device or a network file system.`,
+      { hint: 'Try again later.' },
+    );
 }

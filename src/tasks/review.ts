@@ -27,14 +27,24 @@ export interface Review extends Disposable {
   finish(): { left: number };
 }
 
-export async function openReview(world: World, stored: StoredTask, options: { withIgnored?: boolean; risky?: readonly string[] } = {}): Promise<Review> {
+export async function openReview(
+  world: World,
+  stored: StoredTask,
+  options: { withIgnored?: boolean; risky?: readonly string[] } = {},
+): Promise<Review> {
   if (stored.live && (stored.run.state === 'preparing' || stored.run.state === 'running')) {
     throw new AgsError('task.busy', `${stored.task.name} is still running.`, { hint: 'Review it when it has ended.' });
   }
   const lock = tryLock(stored.paths.lock);
-  if (lock === null) throw new AgsError('task.busy', `Another ags command is working on ${stored.task.name}.`, { hint: 'Try again when it is done.' });
+  if (lock === null)
+    throw new AgsError('task.busy', `Another ags command is working on ${stored.task.name}.`, {
+      hint: 'Try again when it is done.',
+    });
   try {
-    if (!existsSync(stored.task.project)) throw new AgsError('project.unsuitable', `The project ${stored.task.project} is no longer there.`, { hint: `Put it back, or throw the changes away: ags rm ${stored.task.name}` });
+    if (!existsSync(stored.task.project))
+      throw new AgsError('project.unsuitable', `The project ${stored.task.project} is no longer there.`, {
+        hint: `Put it back, or throw the changes away: ags rm ${stored.task.name}`,
+      });
     await recoverJournals(stored);
     const capture = await captureChanges(world, stored, { withIgnored: options.withIgnored ?? false });
     const compared = await compareWithHost(world, stored, capture, options.risky ?? []);
@@ -50,30 +60,41 @@ export async function openReview(world: World, stored: StoredTask, options: { wi
 function createReview(world: World, stored: StoredTask, compared: Compared, lock: Disposable): Review {
   let run = { ...stored.run, state: advance(stored.run.state, 'ready') };
   const decided = new Set<string>();
-  const note = (type: string, paths: readonly string[]): void => void appendEvent(stored.paths.events, { task: stored.task.id, at: world.now(), type, paths });
+  const note = (type: string, paths: readonly string[]): void =>
+    void appendEvent(stored.paths.events, { task: stored.task.id, at: world.now(), type, paths });
   return {
     task: stored,
     compared,
     async take(changes, edited = new Map()) {
       if (changes.length === 0) return [];
-      const planned = await Promise.all(changes.map((change) => plan(stored, compared, change, edited.get(change.path))));
+      const planned = await Promise.all(
+        changes.map((change) => plan(stored, compared, change, edited.get(change.path))),
+      );
       mkdirSync(stored.paths.journal, { recursive: true, mode: 0o700 });
       const journal = join(stored.paths.journal, String(readdirSync(stored.paths.journal).length + 1).padStart(4, '0'));
       const outcome = await applyAll({ project: stored.task.project, changes: planned.flat(), journal });
       const failed = new Set(outcome.filter((one) => one.outcome !== 'applied').map((one) => one.path));
-      const taken = changes.filter((change) => !failed.has(change.path) && !(change.from !== undefined && failed.has(change.from)));
+      const taken = changes.filter(
+        (change) => !failed.has(change.path) && !(change.from !== undefined && failed.has(change.from)),
+      );
       for (const change of taken) decided.add(change.path);
       // An edited or merged file differs from what was captured, and would be asked about again.
       run = { ...run, settled: [...run.settled, ...taken.map((change) => change.path)] };
       writeRun(stored.paths, run, { durable: true });
-      note('review.taken', taken.map((change) => change.path));
+      note(
+        'review.taken',
+        taken.map((change) => change.path),
+      );
       return outcome;
     },
     drop(changes) {
       for (const change of changes) decided.add(change.path);
       run = { ...run, settled: [...run.settled, ...changes.map((change) => change.path)] };
       writeRun(stored.paths, run, { durable: true });
-      note('review.dropped', changes.map((change) => change.path));
+      note(
+        'review.dropped',
+        changes.map((change) => change.path),
+      );
     },
     dropIgnored() {
       run = { ...run, ignoredDiscarded: true };
@@ -91,14 +112,24 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
   };
 }
 
-async function plan(stored: StoredTask, compared: Compared, change: Change, edited: Buffer | undefined): Promise<PlannedChange[]> {
+async function plan(
+  stored: StoredTask,
+  compared: Compared,
+  change: Change,
+  edited: Buffer | undefined,
+): Promise<PlannedChange[]> {
   const expect = compared.host.get(change.path) ?? null;
-  const remove = (path: string, requires?: string): PlannedChange => ({ op: { kind: 'delete', path, prune: compared.removedDirs }, expect: compared.host.get(path) ?? null, ...(requires === undefined ? {} : { requires }) });
+  const remove = (path: string, requires?: string): PlannedChange => ({
+    op: { kind: 'delete', path, prune: compared.removedDirs },
+    expect: compared.host.get(path) ?? null,
+    ...(requires === undefined ? {} : { requires }),
+  });
   if (change.after === null) return [remove(change.path)];
   const bytes = edited ?? compared.merged.get(change.path) ?? (await readBlob(stored.paths.staging, change.after.oid));
-  const write: PlannedChange = change.after.mode === '120000'
-    ? { op: { kind: 'symlink', path: change.path, target: bytes.toString('utf8') }, expect }
-    : { op: { kind: 'write', path: change.path, mode: change.after.mode, bytes }, expect };
+  const write: PlannedChange =
+    change.after.mode === '120000'
+      ? { op: { kind: 'symlink', path: change.path, target: bytes.toString('utf8') }, expect }
+      : { op: { kind: 'write', path: change.path, mode: change.after.mode, bytes }, expect };
   // The old name goes only once the new one is there.
   return change.from === undefined ? [write] : [write, remove(change.from, change.path)];
 }

@@ -37,19 +37,57 @@ export async function runCommand(world: World, request: RunRequest): Promise<Run
   const plan = await planRun(world, request.flags);
   for (const notice of plan.notices) request.notice(notice);
   using signals = catchSignals();
-  const { id, paths } = createTask(world.stateDir, request.name ?? request.command.slice(0, 2).join('-').split('/').at(-1) ?? request.kind, randomWord);
+  const { id, paths } = createTask(
+    world.stateDir,
+    request.name ?? request.command.slice(0, 2).join('-').split('/').at(-1) ?? request.kind,
+    randomWord,
+  );
   let keep = false;
   try {
     const run = firstRun(world, plan);
-    writeTask(paths, { version: 1, id, name: id, kind: request.kind, project: plan.project.root, git: plan.project.repository !== null, command: [...request.command], createdAt: world.now().toISOString() });
+    writeTask(paths, {
+      version: 1,
+      id,
+      name: id,
+      kind: request.kind,
+      project: plan.project.root,
+      git: plan.project.repository !== null,
+      command: [...request.command],
+      createdAt: world.now().toISOString(),
+    });
     writeRun(paths, run);
     const spec = await createRun(world, plan, paths, id);
     await using cgroup = openCgroup(plan.host.cgroupPlan, id, spec.limits);
-    const options = await nativeOptions(world, plan, spec, paths.runDir, id, { files: cgroup.enterFiles, prefix: cgroup.prefix, env: cgroup.env });
-    const outcome = await supervise({ world, request, spec, paths, cgroup, signals, backend: createNative(options), holdsMemory: plan.host.cgroupPlan.kind !== 'none' && plan.host.cgroupPlan.holds.includes('memory'), onStart: () => writeRun(paths, { ...run, state: advance(run.state, 'running') }) });
+    const options = await nativeOptions(world, plan, spec, paths.runDir, id, {
+      files: cgroup.enterFiles,
+      prefix: cgroup.prefix,
+      env: cgroup.env,
+    });
+    const outcome = await supervise({
+      world,
+      request,
+      spec,
+      paths,
+      cgroup,
+      signals,
+      backend: createNative(options),
+      holdsMemory: plan.host.cgroupPlan.kind !== 'none' && plan.host.cgroupPlan.holds.includes('memory'),
+      onStart: () => writeRun(paths, { ...run, state: advance(run.state, 'running') }),
+    });
     const changed = await import('./changed.ts').then(({ hasChanges }) => hasChanges(paths, plan));
     keep = changed;
-    if (changed) writeRun(paths, { ...run, state: advance('running', outcome.ended === null ? 'ready' : 'stopped'), exitCode: outcome.exitCode, endedAtMs: world.now().getTime(), ...(outcome.ended === null ? {} : { reason: outcome.ended }) }, { durable: true });
+    if (changed)
+      writeRun(
+        paths,
+        {
+          ...run,
+          state: advance('running', outcome.ended === null ? 'ready' : 'stopped'),
+          exitCode: outcome.exitCode,
+          endedAtMs: world.now().getTime(),
+          ...(outcome.ended === null ? {} : { reason: outcome.ended }),
+        },
+        { durable: true },
+      );
     return { exitCode: outcome.exitCode, taskId: id, changed, ended: outcome.ended };
   } finally {
     if (!keep) removeTask(paths);
@@ -76,8 +114,17 @@ function firstRun(world: World, plan: RunPlan): RunFile {
   };
 }
 
-export async function nativeOptions(world: World, plan: Pick<RunPlan, 'host'>, spec: SandboxSpec, runDir: string, mark: string, cgroup: NativeOptions['cgroup']): Promise<NativeOptions> {
-  const sources = spec.mounts.flatMap((m) => (m.kind === 'bind' ? [m.from] : m.kind === 'workspace' && m.workspace.kind !== 'copy' ? [m.workspace.lower] : []));
+export async function nativeOptions(
+  world: World,
+  plan: Pick<RunPlan, 'host'>,
+  spec: SandboxSpec,
+  runDir: string,
+  mark: string,
+  cgroup: NativeOptions['cgroup'],
+): Promise<NativeOptions> {
+  const sources = spec.mounts.flatMap((m) =>
+    m.kind === 'bind' ? [m.from] : m.kind === 'workspace' && m.workspace.kind !== 'copy' ? [m.workspace.lower] : [],
+  );
   return {
     runDir,
     whiteout: await ensureWhiteout(world.stateDir),

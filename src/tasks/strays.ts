@@ -26,7 +26,9 @@ export function findStrays(isLive: (task: string) => boolean): Stray[] {
   };
   return [...marked].flatMap(([pid, { task }]) => {
     const ticks = startTicks(pid);
-    return ticks === null || related.has(pid) || isLive(task) || mayBeRunner(starter(pid)) ? [] : [{ pid, startTicks: ticks, task }];
+    return ticks === null || related.has(pid) || isLive(task) || mayBeRunner(starter(pid))
+      ? []
+      : [{ pid, startTicks: ticks, task }];
   });
 }
 
@@ -64,7 +66,9 @@ function markOf(pid: number): string | null {
   if (text === null || !text.includes('AGS_RUN=')) return null;
   const variables = text.split('\0').filter((one) => one !== '');
   if (!variables.every((one) => LAUNCHER_ENV.has(one.split('=')[0] ?? ''))) return null;
-  return /^AGS_RUN=([a-z0-9][a-z0-9-]{0,62})$/.exec(variables.find((one) => one.startsWith('AGS_RUN=')) ?? '')?.[1] ?? null;
+  return (
+    /^AGS_RUN=([a-z0-9][a-z0-9-]{0,62})$/.exec(variables.find((one) => one.startsWith('AGS_RUN=')) ?? '')?.[1] ?? null
+  );
 }
 
 // Orphans are handed to the machine's first process, or to the user's service manager.
@@ -77,7 +81,10 @@ function mayBeRunner(pid: number): boolean {
   if (pid === 1) return (read('/proc/1/cmdline') ?? '').split('\0').some((word) => /^ags(\.js)?$/.test(basename(word)));
   if (SERVICE_MANAGERS.includes((read(`/proc/${pid}/comm`) ?? '').trim())) return false;
   const program = programOf(pid);
-  return program === null || ['node', 'nodejs', 'ags', basename(process.execPath)].includes(basename(program.replace(/ \(deleted\)$/, '')));
+  return (
+    program === null ||
+    ['node', 'nodejs', 'ags', basename(process.execPath)].includes(basename(program.replace(/ \(deleted\)$/, '')))
+  );
 }
 
 /** Null when that is not for us to know: it is another user's, who may well have started a process as us. */

@@ -4,7 +4,9 @@ import type { RunPlan } from './prepare.ts';
 
 export function describeStrength(plan: RunPlan): string {
   const limits = limitsInForce(plan.config.limits, plan.host.limitHost);
-  const soft = limits.filter((limit) => limit.held !== 'kernel' && (limit.name === 'memoryBytes' || limit.name === 'processes'));
+  const soft = limits.filter(
+    (limit) => limit.held !== 'kernel' && (limit.name === 'memoryBytes' || limit.name === 'processes'),
+  );
   return [
     'native',
     plan.workspace,
@@ -12,6 +14,9 @@ export function describeStrength(plan: RunPlan): string {
     'seccomp',
     'loopback only',
     plan.host.cgroupPlan.kind === 'none' ? 'no cgroup' : `cgroup ${plan.host.cgroupPlan.kind}`,
-    ...soft.map((limit) => `${limit.name === 'memoryBytes' ? 'memory' : 'processes'} ${limit.held === 'watched' ? 'watched' : 'not limited'}`),
+    ...soft.map(
+      (limit) =>
+        `${limit.name === 'memoryBytes' ? 'memory' : 'processes'} ${limit.held === 'watched' ? 'watched' : 'not limited'}`,
+    ),
   ].join(' · ');
 }

@@ -65,10 +65,22 @@ export async function supervise(input: {
       sandbox.kill();
       input.cgroup.kill();
     };
-    const watch = watchSoon({ initPid: sandbox.initPid, limits: spec.limits, watchMemory: !input.holdsMemory, directories: [paths.upper, paths.home, paths.copy, paths.git].filter((path) => existsSync(path)), freeFloorBytes: freeFloor(paths.root), onBreach: end });
+    const watch = watchSoon({
+      initPid: sandbox.initPid,
+      limits: spec.limits,
+      watchMemory: !input.holdsMemory,
+      directories: [paths.upper, paths.home, paths.copy, paths.git].filter((path) => existsSync(path)),
+      freeFloorBytes: freeFloor(paths.root),
+      onBreach: end,
+    });
     const exitCode = await sandbox.done.finally(() => watch.stop());
     const outOfMemory = ended === null && (input.cgroup.stats()?.oomKills ?? 0) > 0;
-    return { exitCode: early === null ? exitCode : 128 + (constants.signals[early] ?? 15), ended: outOfMemory ? `A process was ended by the kernel: together they used the ${formatSize(spec.limits.memoryBytes)} of memory allowed (limits.memory).` : ended };
+    return {
+      exitCode: early === null ? exitCode : 128 + (constants.signals[early] ?? 15),
+      ended: outOfMemory
+        ? `A process was ended by the kernel: together they used the ${formatSize(spec.limits.memoryBytes)} of memory allowed (limits.memory).`
+        : ended,
+    };
   } finally {
     await terminal.close();
   }
@@ -101,7 +113,12 @@ function freeFloor(path: string): number {
 }
 
 function describeBreach(breach: Breach): string {
-  const show = (value: number): string => (breach.limit === 'time' ? formatDuration(Math.round(value)) : breach.unit === 'bytes' ? formatSize(value) : `${value} files`);
+  const show = (value: number): string =>
+    breach.limit === 'time'
+      ? formatDuration(Math.round(value))
+      : breach.unit === 'bytes'
+        ? formatSize(value)
+        : `${value} files`;
   switch (breach.limit) {
     case 'memory':
       return `Ended: it used ${show(breach.used)} of memory, ${show(breach.allowed)} are allowed (limits.memory).`;

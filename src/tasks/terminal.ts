@@ -102,7 +102,8 @@ function readRest(pty: OpenPty): Buffer {
   const chunks = [(pty.master.read() as Buffer | null) ?? Buffer.alloc(0)];
   const chunk = Buffer.alloc(65_536);
   try {
-    for (let size = readSync(pty.fd, chunk); size > 0; size = readSync(pty.fd, chunk)) chunks.push(Buffer.from(chunk.subarray(0, size)));
+    for (let size = readSync(pty.fd, chunk); size > 0; size = readSync(pty.fd, chunk))
+      chunks.push(Buffer.from(chunk.subarray(0, size)));
   } catch (error) {
     if (!['EIO', 'EAGAIN'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }

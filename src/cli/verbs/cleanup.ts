@@ -11,7 +11,8 @@ import type { Arguments, Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'remove what killed or finished sandboxes left behind',
   usage: 'cleanup [--dry-run] [--all] [--older-than <time>] [--yes] [--json]',
-  about: 'Ends processes whose ags was killed, and removes their tasks if they changed nothing, settled tasks, and files of commands that were cut off. Changes that you have not reviewed are kept and listed. Running sandboxes are never touched.',
+  about:
+    'Ends processes whose ags was killed, and removes their tasks if they changed nothing, settled tasks, and files of commands that were cut off. Changes that you have not reviewed are kept and listed. Running sandboxes are never touched.',
   examples: ['ags cleanup', 'ags cleanup --dry-run', 'ags cleanup --all --older-than 7d'],
   options: {
     'dry-run': { type: 'boolean', short: 'n', about: 'only say what would be removed' },
@@ -22,14 +23,21 @@ const verb: Verb = {
   },
   async run(args, ctx) {
     const { values, positionals } = args;
-    if (positionals.length > 0) throw new AgsError('usage.invalid', 'ags cleanup takes no arguments.', { hint: 'To remove one task: ags rm <task>' });
+    if (positionals.length > 0)
+      throw new AgsError('usage.invalid', 'ags cleanup takes no arguments.', {
+        hint: 'To remove one task: ags rm <task>',
+      });
     const cleanup = await planCleanup(ctx.world, { all: values['all'] === true, olderThanMs: olderThan(args) });
     const json = values['json'] === true;
     const dryRun = values['dry-run'] === true;
     if (!dryRun && values['yes'] !== true && !(await mayLoseWork(cleanup, json, ctx))) return EXIT.failed;
     const done = dryRun ? cleanup.items : await removeAll(cleanup.items);
     const failed = cleanup.items.filter((item) => !done.includes(item));
-    ctx.stdout.write(json ? `${JSON.stringify(cleanupDocument(cleanup, done, failed, dryRun), null, 2)}\n` : report(cleanup, done, failed, dryRun, ctx));
+    ctx.stdout.write(
+      json
+        ? `${JSON.stringify(cleanupDocument(cleanup, done, failed, dryRun), null, 2)}\n`
+        : report(cleanup, done, failed, dryRun, ctx),
+    );
     return failed.length === 0 ? EXIT.done : EXIT.failed;
   },
 };
@@ -39,15 +47,23 @@ function olderThan({ values }: Arguments): number {
   const text = values['older-than'];
   if (typeof text !== 'string') return 0;
   const seconds = parseDuration(text);
-  if (seconds === undefined) throw new AgsError('usage.invalid', `--older-than needs a time, not "${text}".`, { hint: 'For example: --older-than 7d' });
+  if (seconds === undefined)
+    throw new AgsError('usage.invalid', `--older-than needs a time, not "${text}".`, {
+      hint: 'For example: --older-than 7d',
+    });
   return seconds * 1000;
 }
 
 async function mayLoseWork({ items }: Cleanup, json: boolean, ctx: Context): Promise<boolean> {
   const losing = items.filter((item) => item.losesWork).map(({ name }) => name);
   if (losing.length === 0) return true;
-  if (json || !ctx.stdin.isTTY) throw new AgsError('usage.no-terminal', `There are changes that were not reviewed: ${losing.join(' ')}`, { hint: 'To throw them away without being asked: ags cleanup --all --yes' });
-  const answer = await ctx.ask(`${losing.map((name) => `  ${name}\n`).join('')}Throw the changes of ${losing.length === 1 ? 'this task' : `these ${losing.length} tasks`} away? [y/N] `);
+  if (json || !ctx.stdin.isTTY)
+    throw new AgsError('usage.no-terminal', `There are changes that were not reviewed: ${losing.join(' ')}`, {
+      hint: 'To throw them away without being asked: ags cleanup --all --yes',
+    });
+  const answer = await ctx.ask(
+    `${losing.map((name) => `  ${name}\n`).join('')}Throw the changes of ${losing.length === 1 ? 'this task' : `these ${losing.length} tasks`} away? [y/N] `,
+  );
   return /^y(es)?$/i.test(answer.trim());
 }
 
@@ -58,9 +74,24 @@ async function removeAll(items: readonly CleanupItem[]): Promise<CleanupItem[]> 
   return done;
 }
 
-function report(cleanup: Cleanup, done: readonly CleanupItem[], failed: readonly CleanupItem[], dryRun: boolean, ctx: Context): string {
+function report(
+  cleanup: Cleanup,
+  done: readonly CleanupItem[],
+  failed: readonly CleanupItem[],
+  dryRun: boolean,
+  ctx: Context,
+): string {
   const paint = createPaint(ctx.colour);
-  const list = (items: readonly CleanupItem[]): string => table(items.map((item) => [item.kind, shortPath(item.name, ctx.home), item.why, item.bytes === 0 ? '' : formatSize(item.bytes)]), { indent: 2 });
+  const list = (items: readonly CleanupItem[]): string =>
+    table(
+      items.map((item) => [
+        item.kind,
+        shortPath(item.name, ctx.home),
+        item.why,
+        item.bytes === 0 ? '' : formatSize(item.bytes),
+      ]),
+      { indent: 2 },
+    );
   const freed = done.reduce((sum, item) => sum + item.bytes, 0);
   const parts = [
     ...(done.length === 0 ? [] : [section(dryRun ? 'Would be removed' : 'Removed', list(done), paint)]),
@@ -74,12 +105,27 @@ function report(cleanup: Cleanup, done: readonly CleanupItem[], failed: readonly
 function keptPart(kept: readonly TaskRow[], paint: Paint, nowMs: number): string[] {
   if (kept.length === 0) return [];
   const next = (row: TaskRow): string => `ags ${row.state === 'damaged' ? 'rm' : 'review'} ${row.name}`;
-  const rows = kept.map((row) => [next(row), row.state === 'interrupted' || row.state === 'damaged' ? row.state : 'to review', row.startedAtMs === 0 ? '' : `${age(nowMs - row.startedAtMs)} ago`]);
+  const rows = kept.map((row) => [
+    next(row),
+    row.state === 'interrupted' || row.state === 'damaged' ? row.state : 'to review',
+    row.startedAtMs === 0 ? '' : `${age(nowMs - row.startedAtMs)} ago`,
+  ]);
   return [section('Kept, because of changes that nobody has decided about', table(rows, { indent: 2 }), paint)];
 }
 
-function cleanupDocument(cleanup: Cleanup, done: readonly CleanupItem[], failed: readonly CleanupItem[], dryRun: boolean): unknown {
-  const plain = ({ kind, name, why, bytes, losesWork }: CleanupItem): unknown => ({ kind, name, why, bytes, losesWork });
+function cleanupDocument(
+  cleanup: Cleanup,
+  done: readonly CleanupItem[],
+  failed: readonly CleanupItem[],
+  dryRun: boolean,
+): unknown {
+  const plain = ({ kind, name, why, bytes, losesWork }: CleanupItem): unknown => ({
+    kind,
+    name,
+    why,
+    bytes,
+    losesWork,
+  });
   return {
     dryRun,
     removed: done.map(plain),

@@ -7,13 +7,16 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'print a completion script for your shell',
   usage: 'completion {bash|zsh|fish}',
-  about: 'To install it for good, write it where your shell looks for it, as below. For zsh, "fpath+=~/.zfunc" must stand before "compinit" in ~/.zshrc.',
+  about:
+    'To install it for good, write it where your shell looks for it, as below. For zsh, "fpath+=~/.zfunc" must stand before "compinit" in ~/.zshrc.',
   examples: ['source <(ags completion bash)', ...Object.values(SHELLS).map(({ install }) => install)],
   options: {},
   async run({ positionals }, ctx) {
     const [shell] = positionals;
     if (positionals.length !== 1 || shell === undefined || !Object.hasOwn(SHELLS, shell)) {
-      throw new AgsError('usage.invalid', 'Which shell: bash, zsh or fish?', { hint: 'For example: source <(ags completion bash)' });
+      throw new AgsError('usage.invalid', 'Which shell: bash, zsh or fish?', {
+        hint: 'For example: source <(ags completion bash)',
+      });
     }
     const { script, install } = SHELLS[shell as keyof typeof SHELLS];
     ctx.stdout.write(script(await completables()));
@@ -25,7 +28,12 @@ export default verb;
 
 /** `ags __complete tasks`: quick, and silent whatever is wrong. */
 export async function completeWords(kinds: readonly string[], ctx: Context): Promise<number> {
-  if (kinds[0] === 'tasks') ctx.stdout.write(entryIds(ctx.stateDir).map((id) => `${id}\n`).join(''));
+  if (kinds[0] === 'tasks')
+    ctx.stdout.write(
+      entryIds(ctx.stateDir)
+        .map((id) => `${id}\n`)
+        .join(''),
+    );
   return EXIT.done;
 }
 
@@ -33,10 +41,17 @@ async function completables(): Promise<Completable[]> {
   // Not at the top: the table of verbs is what loads this file.
   const { VERBS } = await import('../verbs.ts');
   const { TOPICS } = await import('../help-topics.ts');
-  const verbs = await Promise.all(Object.entries(VERBS).map(async ([name, entry]): Promise<Completable> => {
-    const { default: one } = await entry.load();
-    return { name, summary: entry.summary, options: one.options, rest: restOf(one) };
-  }));
-  const help: Completable = { name: 'help', summary: 'help on a command or topic', options: {}, rest: { kind: 'words', words: [...Object.keys(VERBS), ...Object.keys(TOPICS)] } };
+  const verbs = await Promise.all(
+    Object.entries(VERBS).map(async ([name, entry]): Promise<Completable> => {
+      const { default: one } = await entry.load();
+      return { name, summary: entry.summary, options: one.options, rest: restOf(one) };
+    }),
+  );
+  const help: Completable = {
+    name: 'help',
+    summary: 'help on a command or topic',
+    options: {},
+    rest: { kind: 'words', words: [...Object.keys(VERBS), ...Object.keys(TOPICS)] },
+  };
   return [...verbs, help];
 }

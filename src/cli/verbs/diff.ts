@@ -19,20 +19,37 @@ const verb: Verb = {
     const { changeLine, diffLines, reasonLines } = await import('../show-change.ts');
     const { createPaint } = await import('../colour.ts');
     const { visible } = await import('../../lib/sanitize.ts');
-    const task = await findTask(ctx.world, args.positionals[0], { say: (text) => void ctx.stderr.write(`ags: ${text}\n`) });
+    const task = await findTask(ctx.world, args.positionals[0], {
+      say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
+    });
     using review = await openReview(ctx.world, task, { risky: await riskyPatterns(ctx, task.task.project) });
     const wanted = args.positionals.slice(1);
-    const changes = review.compared.changeSet.changes.filter((change) => wanted.length === 0 || wanted.some((path) => change.path === path || change.path.startsWith(path.endsWith('/') ? path : `${path}/`)));
-    if (wanted.length > 0 && changes.length === 0) throw new AgsError('path.not-found', `${wanted.join(', ')}: not among the changes.`, { hint: `List them: ags diff ${task.task.name} --name-only` });
+    const changes = review.compared.changeSet.changes.filter(
+      (change) =>
+        wanted.length === 0 ||
+        wanted.some((path) => change.path === path || change.path.startsWith(path.endsWith('/') ? path : `${path}/`)),
+    );
+    if (wanted.length > 0 && changes.length === 0)
+      throw new AgsError('path.not-found', `${wanted.join(', ')}: not among the changes.`, {
+        hint: `List them: ags diff ${task.task.name} --name-only`,
+      });
     const paint = createPaint(ctx.colour);
     if (args.values['json'] === true) {
       ctx.stdout.write(`${JSON.stringify({ task: task.task.name, ...review.compared.changeSet, changes })}\n`);
       return EXIT.done;
     }
     for (const change of changes) {
-      const lines = args.values['name-only'] === true ? [visible(change.path)]
-        : args.values['stat'] === true ? [changeLine(change, paint)]
-          : [changeLine(change, paint), ...reasonLines(change, paint), ...(await diffLines(review, change, paint)), ''];
+      const lines =
+        args.values['name-only'] === true
+          ? [visible(change.path)]
+          : args.values['stat'] === true
+            ? [changeLine(change, paint)]
+            : [
+                changeLine(change, paint),
+                ...reasonLines(change, paint),
+                ...(await diffLines(review, change, paint)),
+                '',
+              ];
       ctx.stdout.write(`${lines.join('\n')}\n`);
     }
     return EXIT.done;

@@ -6,12 +6,21 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'run a command over this repository in a fresh sandbox',
   usage: 'exec [options] -- <command> [arguments...]',
-  about: 'The command sees the repository at its own path, copy-on-write: the original is never written. Your home, your other\nprojects, the network and the rest of the machine do not exist inside. What it changed is asked about afterwards.',
-  examples: ['ags exec -- npm test', 'ags exec --limit time=10m -- make', 'ags exec --reveal .env -- ./run-with-secrets.sh', 'git diff | ags exec -- python3 check.py | less'],
+  about:
+    'The command sees the repository at its own path, copy-on-write: the original is never written. Your home, your other\nprojects, the network and the rest of the machine do not exist inside. What it changed is asked about afterwards.',
+  examples: [
+    'ags exec -- npm test',
+    'ags exec --limit time=10m -- make',
+    'ags exec --reveal .env -- ./run-with-secrets.sh',
+    'git diff | ags exec -- python3 check.py | less',
+  ],
   passthrough: true,
   options: RUN_OPTIONS,
   async run(args, ctx) {
-    if (args.positionals.length === 0) throw new AgsError('usage.invalid', 'What should run in the sandbox?', { hint: 'For example: ags exec -- npm test' });
+    if (args.positionals.length === 0)
+      throw new AgsError('usage.invalid', 'What should run in the sandbox?', {
+        hint: 'For example: ags exec -- npm test',
+      });
     return runInSandbox('exec', args.positionals, runFlags(args), args, ctx);
   },
 };

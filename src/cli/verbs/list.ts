@@ -10,8 +10,14 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'list sandboxes with changes, and running ones',
   usage: 'list [--all] [--size] [-q | --json]',
-  about: 'A sandbox that has ended without changes leaves nothing behind, so what is listed here is running, waits for your review, or was killed. Where a task is to be named, the beginning of its name is enough, and @ is the latest one.',
-  examples: ['ags list', 'ags list --all --size', 'ags list -q', "ags list --json | jq '.tasks[] | select(.needsReview) | .name'"],
+  about:
+    'A sandbox that has ended without changes leaves nothing behind, so what is listed here is running, waits for your review, or was killed. Where a task is to be named, the beginning of its name is enough, and @ is the latest one.',
+  examples: [
+    'ags list',
+    'ags list --all --size',
+    'ags list -q',
+    "ags list --json | jq '.tasks[] | select(.needsReview) | .name'",
+  ],
   options: {
     all: { type: 'boolean', short: 'a', about: 'tasks of all projects; those of this one come first' },
     size: { type: 'boolean', about: 'also measure what each task takes on the disk' },
@@ -19,7 +25,8 @@ const verb: Verb = {
     json: { type: 'boolean', about: 'print one JSON document' },
   },
   async run({ values, positionals }, ctx) {
-    if (positionals.length > 0) throw new AgsError('usage.invalid', 'ags list takes no arguments.', { hint: 'For one task: ags diff <task>' });
+    if (positionals.length > 0)
+      throw new AgsError('usage.invalid', 'ags list takes no arguments.', { hint: 'For one task: ags diff <task>' });
     const listing = await listTasks(ctx.world, { all: values['all'] === true, size: values['size'] === true });
     if (values['json'] === true) ctx.stdout.write(`${JSON.stringify(listDocument(listing), null, 2)}\n`);
     else if (values['quiet'] === true) ctx.stdout.write(listing.tasks.map(({ name }) => `${name}\n`).join(''));
@@ -32,11 +39,16 @@ export default verb;
 function show(listing: Listing, all: boolean, ctx: Context): void {
   const { tasks, elsewhere } = listing;
   if (tasks.length === 0) {
-    ctx.stderr.write(`${all || listing.project === null ? 'No task is running or waits for a review.' : 'No task of this project is running or waits for a review.'}\nStart one: ags exec -- <command>\n`);
+    ctx.stderr.write(
+      `${all || listing.project === null ? 'No task is running or waits for a review.' : 'No task of this project is running or waits for a review.'}\nStart one: ags exec -- <command>\n`,
+    );
   } else {
     ctx.stdout.write(taskTable(tasks, all || listing.project === null, createPaint(ctx.colour), ctx));
   }
-  if (elsewhere > 0) ctx.stderr.write(`${tasks.length === 0 ? '' : '\n'}${count(elsewhere, 'task')} in other projects: ags list --all\n`);
+  if (elsewhere > 0)
+    ctx.stderr.write(
+      `${tasks.length === 0 ? '' : '\n'}${count(elsewhere, 'task')} in other projects: ags list --all\n`,
+    );
 }
 
 /** On a terminal, the command gives way until a line fits; elsewhere everything is written in full. */
@@ -45,7 +57,15 @@ function taskTable(tasks: readonly TaskRow[], projects: boolean, paint: Paint, c
   const sizes = tasks.some((task) => task.sizeBytes !== undefined);
   const head = (text: string): Cell => ({ text, paint: (shown) => paint('dim', shown) });
   const rows = (commandWidth: number): Cell[][] => [
-    [head('NAME'), head('STATE'), head('CHANGES'), head('AGE'), ...(sizes ? [head('SIZE')] : []), ...(projects ? [head('PROJECT')] : []), head('COMMAND')],
+    [
+      head('NAME'),
+      head('STATE'),
+      head('CHANGES'),
+      head('AGE'),
+      ...(sizes ? [head('SIZE')] : []),
+      ...(projects ? [head('PROJECT')] : []),
+      head('COMMAND'),
+    ],
     ...tasks.map((task): Cell[] => [
       task.name,
       { text: STATES[task.state].word, paint: (text) => paint(STATES[task.state].style, text) },
@@ -58,7 +78,9 @@ function taskTable(tasks: readonly TaskRow[], projects: boolean, paint: Paint, c
   ];
   const columns = ctx.stdout.isTTY ? ctx.stdout.columns : Number.POSITIVE_INFINITY;
   const used = widestLine(table(rows(0).map((row) => [...row.slice(0, -1), '|']))) - 1;
-  const lines = table(rows(Math.max(12, columns - used))).trimEnd().split('\n');
+  const lines = table(rows(Math.max(12, columns - used)))
+    .trimEnd()
+    .split('\n');
   return lines.map((line, i) => `${line}\n${reasonLine(tasks[i - 1], paint)}`).join('');
 }
 
@@ -95,6 +117,10 @@ function listDocument(listing: Listing): unknown {
   return {
     project: listing.project,
     elsewhere: listing.elsewhere,
-    tasks: listing.tasks.map(({ startedAtMs, endedAtMs, ...task }) => ({ ...task, startedAt: iso(startedAtMs), endedAt: iso(endedAtMs) })),
+    tasks: listing.tasks.map(({ startedAtMs, endedAtMs, ...task }) => ({
+      ...task,
+      startedAt: iso(startedAtMs),
+      endedAt: iso(endedAtMs),
+    })),
   };
 }

@@ -11,16 +11,27 @@ const { name: _name, review: _review, ...OPTIONS } = RUN_OPTIONS;
 const verb: Verb = {
   summary: 'show what a sandbox would be, without starting it',
   usage: 'plan [options] [--] [command] [arguments...]',
-  about: 'Everything that would exist inside, in the order in which it is mounted, with the environment, the limits and the exact command line. Takes the options of "ags exec"; without a command, your shell is meant. Values of variables that you hand on yourself are shown as "(set)", except with --json.',
-  examples: ['ags plan -- npm test', 'ags plan --reveal .env -- ./run.sh', "ags plan --json -- make | jq -r '.spec.mounts[].to'", 'ags plan | grep "^  rw"'],
+  about:
+    'Everything that would exist inside, in the order in which it is mounted, with the environment, the limits and the exact command line. Takes the options of "ags exec"; without a command, your shell is meant. Values of variables that you hand on yourself are shown as "(set)", except with --json.',
+  examples: [
+    'ags plan -- npm test',
+    'ags plan --reveal .env -- ./run.sh',
+    "ags plan --json -- make | jq -r '.spec.mounts[].to'",
+    'ags plan | grep "^  rw"',
+  ],
   passthrough: true,
   options: { ...OPTIONS, json: { type: 'boolean', about: 'print one JSON document, complete and with all values' } },
   async run(args, ctx) {
     const command = args.positionals.length > 0 ? args.positionals : [ctx.world.shell];
-    if (command[0] === '') throw new AgsError('usage.invalid', 'The command is empty.', { hint: 'For example: ags plan -- npm test' });
+    if (command[0] === '')
+      throw new AgsError('usage.invalid', 'The command is empty.', { hint: 'For example: ags plan -- npm test' });
     const terminal = { any: ctx.stdin.isTTY || ctx.stdout.isTTY || ctx.stderr.isTTY, stdin: ctx.stdin.isTTY };
     const view = await viewPlan(inProject(args, ctx), { command, flags: runFlags(args), terminal });
-    ctx.stdout.write(args.values['json'] === true ? `${JSON.stringify(planDocument(view), null, 2)}\n` : renderPlan(view, createPaint(ctx.colour)));
+    ctx.stdout.write(
+      args.values['json'] === true
+        ? `${JSON.stringify(planDocument(view), null, 2)}\n`
+        : renderPlan(view, createPaint(ctx.colour)),
+    );
     return EXIT.done;
   },
 };
@@ -30,7 +41,12 @@ function planDocument(view: PlanView): unknown {
   const { label, project, workspace, command, spec, launch, limits, hidden, trackedSecrets, notices } = view;
   return {
     label,
-    project: { root: project.root, head: project.repository?.headRef ?? null, commit: project.repository?.headCommit ?? null, git: project.repository !== null },
+    project: {
+      root: project.root,
+      head: project.repository?.headRef ?? null,
+      commit: project.repository?.headCommit ?? null,
+      git: project.repository !== null,
+    },
     workspace,
     command,
     hidden,

@@ -6,22 +6,42 @@ import type { Arguments, Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'go through what a sandbox changed, file by file',
   usage: 'review [task] [options]',
-  about: 'On a terminal every changed file is asked about; files that can run code on this machine or in CI come first.\nWith flags, or without a terminal, nothing is asked, and nothing is taken that was not named.',
-  examples: ['ags review', 'ags review npm-test-4kd2 --accept-all', "ags review @ --accept 'src/**' --risky package.json", 'ags review --discard-all', 'ags review --json'],
+  about:
+    'On a terminal every changed file is asked about; files that can run code on this machine or in CI come first.\nWith flags, or without a terminal, nothing is asked, and nothing is taken that was not named.',
+  examples: [
+    'ags review',
+    'ags review npm-test-4kd2 --accept-all',
+    "ags review @ --accept 'src/**' --risky package.json",
+    'ags review --discard-all',
+    'ags review --json',
+  ],
   options: {
-    accept: { type: 'string', multiple: true, value: 'path', about: 'take this file, directory (ending in /) or pattern' },
+    accept: {
+      type: 'string',
+      multiple: true,
+      value: 'path',
+      about: 'take this file, directory (ending in /) or pattern',
+    },
     'accept-all': { type: 'boolean', about: 'take everything that cannot run code' },
     risky: { type: 'string', multiple: true, value: 'path', about: 'take this one file that can run code; exact path' },
     discard: { type: 'string', multiple: true, value: 'path', about: 'throw this file, directory or pattern away' },
     'discard-all': { type: 'boolean', about: 'throw everything else away' },
-    ignored: { type: 'string', value: 'discard|review', about: 'git-ignored files: throw all away, or treat them like the others' },
+    ignored: {
+      type: 'string',
+      value: 'discard|review',
+      about: 'git-ignored files: throw all away, or treat them like the others',
+    },
     json: { type: 'boolean', about: 'print the changes, or what was done, as JSON' },
   },
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
-    const task = await findTask(ctx.world, args.positionals[0], { say: (text) => void ctx.stderr.write(`ags: ${text}\n`) });
+    const task = await findTask(ctx.world, args.positionals[0], {
+      say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
+    });
     const risky = await riskyPatterns(ctx, task.task.project);
-    const flagged = ['accept', 'accept-all', 'risky', 'discard', 'discard-all', 'ignored'].some((name) => args.values[name] !== undefined);
+    const flagged = ['accept', 'accept-all', 'risky', 'discard', 'discard-all', 'ignored'].some(
+      (name) => args.values[name] !== undefined,
+    );
     if (!flagged && args.values['json'] !== true && ctx.stdin.isTTY) {
       const { reviewOnTerminal } = await import('../review-session.ts');
       return reviewOnTerminal(task, risky, ctx);
@@ -31,16 +51,29 @@ const verb: Verb = {
 };
 export default verb;
 
-async function reviewByFlags(task: import('../../store/tasks.ts').StoredTask, risky: readonly string[], args: Arguments, ctx: Context, flagged: boolean): Promise<number> {
+async function reviewByFlags(
+  task: import('../../store/tasks.ts').StoredTask,
+  risky: readonly string[],
+  args: Arguments,
+  ctx: Context,
+  flagged: boolean,
+): Promise<number> {
   const { openReview } = await import('../../tasks/review.ts');
   const { select } = await import('../../review/selection.ts');
   const { count, describe, summary } = await import('../review-session.ts');
   const list = (name: string): string[] => (args.values[name] as string[] | undefined) ?? [];
   const ignored = args.values['ignored'];
-  if (ignored !== undefined && ignored !== 'discard' && ignored !== 'review') throw new AgsError('usage.invalid', `--ignored is discard or review, not "${String(ignored)}".`);
+  if (ignored !== undefined && ignored !== 'discard' && ignored !== 'review')
+    throw new AgsError('usage.invalid', `--ignored is discard or review, not "${String(ignored)}".`);
   using review = await openReview(ctx.world, task, { withIgnored: ignored === 'review', risky });
   const { changeSet } = review.compared;
-  const picked = select(changeSet.changes, { accept: list('accept'), acceptAll: args.values['accept-all'] === true, discard: list('discard'), discardAll: args.values['discard-all'] === true, risky: list('risky') });
+  const picked = select(changeSet.changes, {
+    accept: list('accept'),
+    acceptAll: args.values['accept-all'] === true,
+    discard: list('discard'),
+    discardAll: args.values['discard-all'] === true,
+    risky: list('risky'),
+  });
   if (picked.errors.length > 0) throw selectionError(picked.errors);
   const say = (text: string): void => void ctx.stderr.write(`${text}\n`);
   if (!flagged) {
@@ -53,18 +86,39 @@ async function reviewByFlags(task: import('../../store/tasks.ts').StoredTask, ri
   if (ignored === 'discard' || args.values['discard-all'] === true) review.dropIgnored();
   const { left } = review.finish();
   const failed = outcome.filter((one) => one.outcome !== 'applied');
-  if (args.values['json'] === true) ctx.stdout.write(`${JSON.stringify({ task: task.task.name, taken: outcome.filter((one) => one.outcome === 'applied').map((one) => one.path), failed: failed.map((one) => ({ path: one.path, reason: describe(one) })), dropped: picked.drop.map((c) => c.path), left })}\n`);
-  else summary({ outcome, dropped: picked.drop.length, left, riskyLeft: picked.left.filter((c) => c.lane !== 'inert').length, task }, say);
+  if (args.values['json'] === true)
+    ctx.stdout.write(
+      `${JSON.stringify({ task: task.task.name, taken: outcome.filter((one) => one.outcome === 'applied').map((one) => one.path), failed: failed.map((one) => ({ path: one.path, reason: describe(one) })), dropped: picked.drop.map((c) => c.path), left })}\n`,
+    );
+  else
+    summary(
+      {
+        outcome,
+        dropped: picked.drop.length,
+        left,
+        riskyLeft: picked.left.filter((c) => c.lane !== 'inert').length,
+        task,
+      },
+      say,
+    );
   return failed.length > 0 ? EXIT.conflict : EXIT.done;
 }
 
-async function showChanges(review: import('../../tasks/review.ts').Review, ctx: Context, say: (text: string) => void, count: (n: number, noun: string) => string): Promise<void> {
+async function showChanges(
+  review: import('../../tasks/review.ts').Review,
+  ctx: Context,
+  say: (text: string) => void,
+  count: (n: number, noun: string) => string,
+): Promise<void> {
   const { changeLine, reasonLines } = await import('../show-change.ts');
   const { createPaint } = await import('../colour.ts');
   const paint = createPaint(ctx.colour);
   const { changes, refused, ignored } = review.compared.changeSet;
-  for (const change of changes) ctx.stdout.write(`${[changeLine(change, paint), ...reasonLines(change, paint)].join('\n')}\n`);
-  say(`${count(changes.length, 'change')}${refused.length === 0 ? '' : `, ${count(refused.length, 'path')} that ${refused.length === 1 ? 'is' : 'are'} never taken`}${ignored.files === 0 || ignored.reviewed ? '' : `, ${count(ignored.files, 'ignored file')}`}. Nothing was taken: there is no terminal to ask on.`);
+  for (const change of changes)
+    ctx.stdout.write(`${[changeLine(change, paint), ...reasonLines(change, paint)].join('\n')}\n`);
+  say(
+    `${count(changes.length, 'change')}${refused.length === 0 ? '' : `, ${count(refused.length, 'path')} that ${refused.length === 1 ? 'is' : 'are'} never taken`}${ignored.files === 0 || ignored.reviewed ? '' : `, ${count(ignored.files, 'ignored file')}`}. Nothing was taken: there is no terminal to ask on.`,
+  );
   say(`     Take them with: ags review ${review.task.task.name} --accept-all`);
 }
 
@@ -72,7 +126,15 @@ async function showChanges(review: import('../../tasks/review.ts').Review, ctx: 
 export async function riskyPatterns(ctx: Context, project: string): Promise<readonly string[]> {
   const { loadConfig } = await import('../../config/load.ts');
   try {
-    const config = await loadConfig({ home: ctx.home, userConfigFile: ctx.configFile, projectDir: project, stateDir: ctx.stateDir, cacheDir: ctx.cacheDir, flags: {}, memoryTotalBytes: ctx.world.memoryBytes });
+    const config = await loadConfig({
+      home: ctx.home,
+      userConfigFile: ctx.configFile,
+      projectDir: project,
+      stateDir: ctx.stateDir,
+      cacheDir: ctx.cacheDir,
+      flags: {},
+      memoryTotalBytes: ctx.world.memoryBytes,
+    });
     return config.risky;
   } catch (error) {
     if (error instanceof AgsError && error.code === 'config.untrusted') return [];
@@ -85,13 +147,21 @@ function selectionError(errors: readonly SelectionError[]): AgsError {
   const rest = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
   switch (first?.problem) {
     case 'risky':
-      return new AgsError('path.risky', `${first.path} can run code on this machine or in CI${rest}.`, { hint: `Look at it, then name it: --risky ${first.path}` });
+      return new AgsError('path.risky', `${first.path} can run code on this machine or in CI${rest}.`, {
+        hint: `Look at it, then name it: --risky ${first.path}`,
+      });
     case 'conflict':
-      return new AgsError('project.changed', `${first.path} also changed on your side${rest}; it cannot be taken as it is.`, { hint: 'See both: ags diff' });
+      return new AgsError(
+        'project.changed',
+        `${first.path} also changed on your side${rest}; it cannot be taken as it is.`,
+        { hint: 'See both: ags diff' },
+      );
     case 'contradiction':
       return new AgsError('usage.invalid', `${first.path} is to be taken and thrown away at once${rest}.`);
     case 'not-found':
     case undefined:
-      return new AgsError('path.not-found', `${first?.path ?? ''} is not among the changes${rest}.`, { hint: 'List them: ags review --json' });
+      return new AgsError('path.not-found', `${first?.path ?? ''} is not among the changes${rest}.`, {
+        hint: 'List them: ags review --json',
+      });
   }
 }

@@ -12,7 +12,8 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'throw a task and its changes away',
   usage: 'rm <task>... [--force] [--yes] [--json]',
-  about: 'Removes everything the sandbox wrote. Your project is not touched: what you took in a review stays. A task may be named by the beginning of its name, or as @ for the latest one.',
+  about:
+    'Removes everything the sandbox wrote. Your project is not touched: what you took in a review stays. A task may be named by the beginning of its name, or as @ for the latest one.',
   examples: ['ags rm npm-test-4kd2', 'ags rm @ --yes', 'ags rm --force build-w8xz'],
   options: {
     force: { type: 'boolean', short: 'f', about: 'also end a task that is running' },
@@ -43,7 +44,9 @@ function refuseRunning(entries: readonly TaskEntry[]): void {
   const running = entries.filter(isRunning);
   if (running.length === 0) return;
   const names = running.map(({ id }) => id).join(' ');
-  throw new AgsError('task.busy', running.length === 1 ? `${names} is running.` : `These are running: ${names}`, { hint: `To end ${running.length === 1 ? 'it' : 'them'} and throw the changes away: ags rm --force ${names}` });
+  throw new AgsError('task.busy', running.length === 1 ? `${names} is running.` : `These are running: ${names}`, {
+    hint: `To end ${running.length === 1 ? 'it' : 'them'} and throw the changes away: ags rm --force ${names}`,
+  });
 }
 
 async function askEach(entries: readonly TaskEntry[], json: boolean, ctx: Context): Promise<TaskEntry[]> {
@@ -51,7 +54,9 @@ async function askEach(entries: readonly TaskEntry[], json: boolean, ctx: Contex
   const losing = rows.filter(({ row }) => row.changed);
   if (losing.length > 0 && (json || !ctx.stdin.isTTY)) {
     const names = losing.map(({ entry }) => entry.id).join(' ');
-    throw new AgsError('usage.no-terminal', `There are changes that were not reviewed: ${names}`, { hint: `To throw them away without being asked: ags rm --yes ${names}` });
+    throw new AgsError('usage.no-terminal', `There are changes that were not reviewed: ${names}`, {
+      hint: `To throw them away without being asked: ags rm --yes ${names}`,
+    });
   }
   const wanted: TaskEntry[] = [];
   for (const { entry, row } of rows) {
@@ -62,7 +67,11 @@ async function askEach(entries: readonly TaskEntry[], json: boolean, ctx: Contex
 }
 
 function question(row: TaskRow): string {
-  if (row.state === 'damaged') return `${row.name} cannot be read; it may have changes that were not reviewed. Throw it away? [y/N] `;
-  const changes = row.changes === null ? 'changes that were not reviewed' : `${count(row.changes.files, 'file')} that nobody has decided about`;
+  if (row.state === 'damaged')
+    return `${row.name} cannot be read; it may have changes that were not reviewed. Throw it away? [y/N] `;
+  const changes =
+    row.changes === null
+      ? 'changes that were not reviewed'
+      : `${count(row.changes.files, 'file')} that nobody has decided about`;
   return `${row.name} ${row.live ? 'is running and ' : ''}has ${changes}. Throw them away? [y/N] `;
 }

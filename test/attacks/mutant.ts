@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { SandboxSpec } from '../../src/protocol/spec.ts';
 import { planNative } from '../../src/sandbox/native.ts';
-import type { Launch } from '../../src/sandbox/native-launch.ts';
+import { DESCRIPTORS, type Launch } from '../../src/sandbox/native-launch.ts';
 import { prepareRunDir } from '../../src/sandbox/native-prepare.ts';
 import { seccompFilter } from '../../src/sandbox/seccomp.ts';
 import { taskPaths } from '../../src/store/layout.ts';
@@ -70,9 +70,10 @@ export async function prepareMutant(machine: Machine, mutation: Mutation, comman
   const options = await nativeOptions(world, plan, spec, paths.runDir, 'mutant', { files: [], prefix: [], env: {} });
   const launch = (mutation.launch ?? same)(planNative(options, spec, command, { terminal: null, stdin: 0 }));
   prepareRunDir(options, spec, launch);
-  const [args, filter] = [join(paths.root, 'args'), join(paths.root, 'filter')];
-  writeFileSync(args, launch.bwrapArgs.map((arg) => `${arg}\0`).join(''));
-  writeFileSync(filter, (mutation.filter ?? same)(seccompFilter(options.arch, spec.kernel)));
+  const given = { args: join(paths.root, 'args'), seccomp: join(paths.root, 'filter'), go: join(paths.root, 'go') };
+  writeFileSync(given.args, launch.bwrapArgs.map((arg) => `${arg}\0`).join(''));
+  writeFileSync(given.seccomp, (mutation.filter ?? same)(seccompFilter(options.arch, spec.kernel)));
+  writeFileSync(given.go, 'go\n');
   // Root plays the user here, so what the user would have made must become the user's. As root the run is the sandbox's.
   if (machine.caller !== 'root') for (const dir of ['.local/state', '.cache']) giveTo(join(machine.home, dir), machine.uid);
   const argv = ['/bin/sh', '-c', 'exec 3< "$1" 4< "$2" 5> /dev/null 6<< end\ngo\nend\nshift 2; exec "$@"', 'sh', args, filter, ...launch.argv];

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { afterAll, describe, expect, test } from 'vitest';
 import { AgsError } from '../src/protocol/errors.ts';
-import { createStaging, diffBlobs, listTree, readBlob, receivePack } from '../src/git/staging.ts';
+import { createStaging, diffBlobs, listTree, readBlobs, receivePack } from '../src/git/staging.ts';
 import { inspectName } from '../src/review/names.ts';
 import { readTask, type StoredTask } from '../src/store/tasks.ts';
 import { captureChanges, type Capture } from '../src/tasks/capture.ts';
@@ -72,9 +72,9 @@ function createTrial(files: Readonly<Record<string, string | Buffer>> = {}, opti
 
 /** Every captured file: its mode and its bytes. */
 async function taken(task: StoredTask, capture: Capture): Promise<Record<string, readonly [string, string]>> {
-  const found: Record<string, readonly [string, string]> = {};
-  for (const entry of await listTree(task.paths.staging, capture.tree)) found[entry.path] = [entry.mode, (await readBlob(task.paths.staging, entry.oid)).toString('latin1')];
-  return found;
+  const entries = await listTree(task.paths.staging, capture.tree);
+  const blobs = await readBlobs(task.paths.staging, entries.map((entry) => entry.oid), 2 ** 20);
+  return Object.fromEntries(entries.map(({ path, mode, oid }) => [path, [mode, blobs.get(oid)?.toString('latin1') ?? 'too large']]));
 }
 
 function pathsOf(capture: Capture, task: StoredTask): Promise<string[]> {
@@ -259,13 +259,9 @@ describe('lies in the sandbox’s own git directory', () => {
 describe('sizes', () => {
   test('ten thousand files are taken', async () => {
     const trial = createTrial();
-    const t0 = Date.now();
     const task = await trial.run('for my $d (0 .. 99) { mkdir "d$d"; for (0 .. 99) { open my $f, ">", "d$d/$_" or die; print $f "$d $_\\n" } }', 'perl');
-    const t1 = Date.now();
     const capture = await trial.capture(task);
-    const t2 = Date.now();
     const compared = await compareWithHost(trial.world, task, capture);
-    console.log('run', t1 - t0, 'capture', t2 - t1, 'compare', Date.now() - t2);
     expect([compared.changeSet.changes.length, new Set(compared.changeSet.changes.map((change) => change.kind))]).toEqual([10_000, new Set(['new'])]);
     expect(compared.changeSet.changes.find(({ path }) => path === 'd42/17')?.after).toEqual({ mode: '100644', bytes: 6, oid: objectId(blob('42 17\n')) });
   });

@@ -16,6 +16,8 @@ export interface Answers {
   readonly take: readonly Change[];
   readonly drop: readonly Change[];
   readonly edited: ReadonlyMap<string, Buffer>;
+  /** Nothing more is to be asked. */
+  readonly left: boolean;
 }
 
 export type Key = () => Promise<string>;
@@ -30,9 +32,14 @@ const HELP = `  y  take it          Y  take this and all that remain (never what
   q  leave; what you have answered so far is done`;
 
 /** null: cancelled. */
-export async function askAboutChanges(review: Review, ctx: Context, paint: Paint, key: Key): Promise<Answers | null> {
+export async function askAboutChanges(
+  review: Review,
+  changes: readonly Change[],
+  ctx: Context,
+  paint: Paint,
+  key: Key,
+): Promise<Answers | null> {
   const out = (text: string): void => void ctx.stderr.write(`${text}\n`);
-  const { changes } = review.compared.changeSet;
   const take: Change[] = [];
   const drop: Change[] = [];
   const edited = new Map<string, Buffer>();
@@ -54,7 +61,7 @@ export async function askAboutChanges(review: Review, ctx: Context, paint: Paint
       const answer = await key();
       out(answer === '\x03' ? '^C' : answer);
       if (answer === '\x03') return null;
-      if (answer === 'q') return { take, drop, edited };
+      if (answer === 'q') return { take, drop, edited, left: true };
       if (answer === 'd') await showDiff(review, change, paint, out, Infinity);
       else if (answer === '?') out(HELP);
       else if ((answer === 'y' || answer === 'e') && change.conflict === 'conflicts')
@@ -77,16 +84,16 @@ export async function askAboutChanges(review: Review, ctx: Context, paint: Paint
       }
     }
   }
-  return { take, drop, edited };
+  return { take, drop, edited, left: false };
 }
 
-/** Git-ignored files are asked about once. */
+/** Git-ignored files are asked about once. null: cancelled. */
 export async function askAboutIgnored(
   review: Review,
   ctx: Context,
   paint: Paint,
   key: Key,
-): Promise<'discard' | 'review' | 'later'> {
+): Promise<'discard' | 'review' | 'later' | null> {
   const { files, bytes } = review.compared.changeSet.ignored;
   ctx.stderr.write(
     `\n${files} file${files === 1 ? '' : 's'} that git ignores (${formatSize(bytes)}): ${paint('bold', 'r throw all away, i review each, n not now?')} `,
@@ -95,6 +102,7 @@ export async function askAboutIgnored(
     const answer = await key();
     if (answer === 'r' || answer === 'R' || answer === 'i' || answer === 'n' || answer === 'q' || answer === '\x03') {
       ctx.stderr.write(`${answer === '\x03' ? '^C' : answer}\n`);
+      if (answer === '\x03') return null;
       return answer === 'i' ? 'review' : answer === 'r' || answer === 'R' ? 'discard' : 'later';
     }
   }

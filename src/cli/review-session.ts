@@ -1,53 +1,94 @@
 // cli/review-session.ts: a whole review on the terminal, from the first question to the summary.
+import type { Change } from '../protocol/changes.ts';
+import { EXIT } from '../protocol/errors.ts';
 import type { AppliedChange } from '../review/journal.ts';
 import { visible } from '../lib/sanitize.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { openReview, type Review } from '../tasks/review.ts';
 import { createPaint } from './colour.ts';
-import { askAboutChanges, askAboutIgnored, openKeys, takable } from './review-prompt.ts';
+import { askAboutChanges, askAboutIgnored, openKeys, takable, type Answers, type Key } from './review-prompt.ts';
 import type { Context } from './verb.ts';
 
 export async function reviewOnTerminal(task: StoredTask, risky: readonly string[], ctx: Context): Promise<number> {
-  const paint = createPaint(ctx.colour || ctx.stderr.isTTY);
   const say = (text: string): void => void ctx.stderr.write(`${text}\n`);
   const keys = openKeys(ctx);
   try {
-    let withIgnored = false;
-    for (;;) {
-      using review = await openReview(ctx.world, task, { withIgnored, risky });
-      showHeader(review, say);
-      const ignored = review.compared.changeSet.ignored;
-      const answers = await askAboutChanges(review, ctx, paint, keys.key);
-      if (answers === null) {
-        say(`Cancelled: nothing was changed. Come back with: ags review ${task.task.name}`);
-        return 130;
-      }
-      const outcome = await review.take(answers.take, answers.edited);
-      review.drop(answers.drop);
-      const choice =
-        ignored.files > 0 && !ignored.reviewed && !task.run.ignoredDiscarded
-          ? await askAboutIgnored(review, ctx, paint, keys.key)
-          : 'later';
-      if (choice === 'discard') review.dropIgnored();
-      const left = choice === 'review' ? 0 : review.finish().left;
-      summary(
-        {
-          outcome,
-          dropped: answers.drop.length,
-          left,
-          task,
-          riskyLeft: review.compared.changeSet.changes.filter(
-            (c) => !takable(c) && !answers.take.includes(c) && !answers.drop.includes(c),
-          ).length,
-        },
-        say,
-      );
-      if (choice !== 'review') return failures(outcome).length > 0 ? 7 : 0;
-      withIgnored = true;
+    using asked = await askAboutAll(task, risky, ctx, keys.key);
+    if (asked.answers === null) {
+      say(`Cancelled: nothing was changed. Come back with: ags review ${task.task.name}`);
+      return EXIT.cancelled;
     }
+    const { review, answers } = asked;
+    const outcome = await review.take(answers.take, answers.edited);
+    review.drop(answers.drop);
+    if (asked.dropIgnored) review.dropIgnored();
+    const { left } = review.finish();
+    const open = review.compared.changeSet.changes.filter(
+      (c) => !answers.take.includes(c) && !answers.drop.includes(c),
+    );
+    const riskyLeft = open.filter((change) => !takable(change)).length;
+    summary({ outcome, dropped: answers.drop.length, left, task, riskyLeft }, say);
+    return failures(outcome).length > 0 ? EXIT.conflict : EXIT.done;
   } finally {
     keys.close();
   }
+}
+
+interface Asked extends Disposable {
+  readonly review: Review;
+  /** null: cancelled. */
+  readonly answers: Answers | null;
+  readonly dropIgnored: boolean;
+}
+
+/** Every question comes before the first file is written, those about ignored files too. */
+async function askAboutAll(task: StoredTask, risky: readonly string[], ctx: Context, key: Key): Promise<Asked> {
+  const paint = createPaint(ctx.colour || ctx.stderr.isTTY);
+  let review = await openReview(ctx.world, task, { risky });
+  const done = (answers: Answers | null, dropIgnored = false): Asked => ({
+    review,
+    answers,
+    dropIgnored,
+    [Symbol.dispose]: () => review[Symbol.dispose](),
+  });
+  try {
+    showHeader(review, (text) => void ctx.stderr.write(`${text}\n`));
+    const { changes, ignored } = review.compared.changeSet;
+    const first = await askAboutChanges(review, changes, ctx, paint, key);
+    if (first === null || first.left || ignored.files === 0 || ignored.reviewed || task.run.ignoredDiscarded)
+      return done(first);
+    const choice = await askAboutIgnored(review, ctx, paint, key);
+    if (choice === null) return done(null);
+    if (choice !== 'review') return done(first, choice === 'discard');
+    review[Symbol.dispose]();
+    review = await openReview(ctx.world, task, { withIgnored: true, risky });
+    // What was answered holds for exactly what was shown: a change that is another one by now is asked about again.
+    const shown = new Map(changes.map((change) => [keyOf(change), change]));
+    const now = review.compared.changeSet.changes;
+    const more = await askAboutChanges(
+      review,
+      now.filter((change) => !shown.has(keyOf(change))),
+      ctx,
+      paint,
+      key,
+    );
+    if (more === null) return done(null);
+    const again = (answered: readonly Change[]): Change[] =>
+      now.filter((change) => answered.includes(shown.get(keyOf(change)) ?? change));
+    return done({
+      take: [...again(first.take), ...more.take],
+      drop: [...again(first.drop), ...more.drop],
+      edited: new Map([...first.edited, ...more.edited]),
+      left: more.left,
+    });
+  } catch (error) {
+    review[Symbol.dispose]();
+    throw error;
+  }
+}
+
+function keyOf({ path, from, before, after, conflict }: Change): string {
+  return JSON.stringify([path, from, before, after, conflict]);
 }
 
 function showHeader(review: Review, say: (text: string) => void): void {

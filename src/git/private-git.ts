@@ -78,6 +78,11 @@ function writeGitDir(input: {
   );
   writeFileSync(join(directory, 'config'), settingsFile(repository, input.checkStat));
   copyState(gitDir, repository.commonDir, directory);
+  // Where a detached HEAD was detached stands in its log alone.
+  if (repository.headRef === null) {
+    mkdirSync(join(directory, 'logs'), { recursive: true });
+    copyIfThere(join(gitDir, 'logs/HEAD'), join(directory, 'logs/HEAD'));
+  }
 }
 
 /** In git's order, which is that of bytes. HEAD may name a ref outside of the usual places. */

@@ -130,6 +130,7 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
   return new Promise((resolve, reject) => {
     let init: Init | null = null;
     let ended = false;
+    let killed = false;
     const done = new Promise<number>((finish, fail) => {
       child.on('error', (error) => {
         ended = true;
@@ -144,8 +145,9 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
         ended = true;
         const report = readStatus(status);
         closeSync(status);
+        const died = killed ? 'SIGKILL' : signal;
         const exitCode =
-          report.exitCode ?? (report.initPid !== null && signal !== null ? 128 + signalNumber(signal) : null);
+          report.exitCode ?? (report.initPid !== null && died !== null ? 128 + signalNumber(died) : null);
         if (exitCode !== null) return void gone(init).then(() => finish(exitCode));
         const failure = new AgsError(
           'backend.failed',
@@ -171,7 +173,10 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
           stderr: child.stderr,
           done,
           signal: (name) => void signalCommand(pid, name),
-          kill: () => killBoth(child, found),
+          kill() {
+            killed = true;
+            killBoth(child, found);
+          },
         });
       }
       if (init !== null && isBound(init.pid)) feed(child, DESCRIPTORS.go, '\n');

@@ -275,6 +275,7 @@ async function pack(
     argv: ['sh', '-c', commit, 'sh', tree],
     input: Buffer.alloc(0),
     env,
+    cover,
     consume: (answer) => receivePack(task.paths.staging, answer, 2 * MAX_TOTAL, PACK_TIMEOUT_MS),
   });
   return tree;

@@ -8,7 +8,7 @@ import type { Change } from '../protocol/changes.ts';
 import { advance } from '../protocol/run-state.ts';
 import { replaceFile } from '../lib/files.ts';
 import { tryLock } from '../lib/lock.ts';
-import { readBlob } from '../git/staging.ts';
+import { readBlob, readBlobs } from '../git/staging.ts';
 import { applyAll, recover, type AppliedChange, type PlannedChange } from '../review/journal.ts';
 import { appendEvent } from '../store/events.ts';
 import { removeTask, writeRun, type StoredTask } from '../store/tasks.ts';
@@ -67,16 +67,18 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
     compared,
     async take(changes, edited = new Map()) {
       if (changes.length === 0) return [];
-      const planned = await Promise.all(
-        changes.map((change) => plan(stored, compared, change, edited.get(change.path))),
-      );
+      const contents = await readContents(stored.paths.staging, changes);
+      const planned = changes.flatMap((change) => plan(compared, change, edited.get(change.path), contents));
       mkdirSync(stored.paths.journal, { recursive: true, mode: 0o700 });
       const journal = join(stored.paths.journal, String(readdirSync(stored.paths.journal).length + 1).padStart(4, '0'));
-      const outcome = await applyAll({ project: stored.task.project, changes: planned.flat(), journal });
-      const failed = new Set(outcome.filter((one) => one.outcome !== 'applied').map((one) => one.path));
-      const taken = changes.filter(
-        (change) => !failed.has(change.path) && !(change.from !== undefined && failed.has(change.from)),
-      );
+      const outcome = await applyAll({ project: stored.task.project, changes: planned, journal });
+      const failed = new Map(outcome.filter((one) => one.outcome !== 'applied').map((one) => [one.path, one.outcome]));
+      // A rename is two steps and one change.
+      const done = changes.map((change) => ({
+        path: change.path,
+        outcome: failed.get(change.path) ?? failed.get(change.from ?? change.path) ?? ('applied' as const),
+      }));
+      const taken = changes.filter((_, i) => done[i]?.outcome === 'applied');
       for (const change of taken) decided.add(change.path);
       // An edited or merged file differs from what was captured, and would be asked about again.
       run = { ...run, settled: [...run.settled, ...taken.map((change) => change.path)] };
@@ -85,7 +87,7 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
         'review.taken',
         taken.map((change) => change.path),
       );
-      return outcome;
+      return done;
     },
     drop(changes) {
       for (const change of changes) decided.add(change.path);
@@ -112,12 +114,12 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
   };
 }
 
-async function plan(
-  stored: StoredTask,
+function plan(
   compared: Compared,
   change: Change,
   edited: Buffer | undefined,
-): Promise<PlannedChange[]> {
+  contents: ReadonlyMap<string, Buffer>,
+): PlannedChange[] {
   const expect = compared.host.get(change.path) ?? null;
   const remove = (path: string, requires?: string): PlannedChange => ({
     op: { kind: 'delete', path, prune: compared.removedDirs },
@@ -125,13 +127,30 @@ async function plan(
     ...(requires === undefined ? {} : { requires }),
   });
   if (change.after === null) return [remove(change.path)];
-  const bytes = edited ?? compared.merged.get(change.path) ?? (await readBlob(stored.paths.staging, change.after.oid));
+  const bytes = edited ?? compared.merged.get(change.path) ?? contents.get(change.after.oid);
+  if (bytes === undefined) throw new Error(`the content of ${change.path} was not captured`);
   const write: PlannedChange =
     change.after.mode === '120000'
       ? { op: { kind: 'symlink', path: change.path, target: bytes.toString('utf8') }, expect }
       : { op: { kind: 'write', path: change.path, mode: change.after.mode, bytes }, expect };
   // The old name goes only once the new one is there.
   return change.from === undefined ? [write] : [write, remove(change.from, change.path)];
+}
+
+const SMALL_BYTES = 1024 * 1024;
+const BATCH = 200;
+
+/** Small files by the hundred, large ones one by one: a process for each of many thousands would be too many at once. */
+async function readContents(staging: string, changes: readonly Change[]): Promise<Map<string, Buffer>> {
+  const files = changes.flatMap((change) => (change.after === null ? [] : [change.after]));
+  const contents = new Map<string, Buffer>();
+  const small = files.filter((file) => file.bytes <= SMALL_BYTES).map((file) => file.oid);
+  for (let i = 0; i < small.length; i += BATCH) {
+    const read = await readBlobs(staging, small.slice(i, i + BATCH), SMALL_BYTES);
+    for (const [oid, bytes] of read) if (bytes !== null) contents.set(oid, bytes);
+  }
+  for (const file of files) if (!contents.has(file.oid)) contents.set(file.oid, await readBlob(staging, file.oid));
+  return contents;
 }
 
 /** An apply that was killed half-way is finished on paper before anything new is begun. */

@@ -72,7 +72,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
   });
 
   test.for(['before its directories are made', 'before it is started'] as const)('A5: a project that is swapped for a link %s is not followed', async (when) => {
-    using machine = createMachine(caller);
+    using machine = createMachine(caller, { git: false });
     const sibling = addSibling(machine);
     const swap = (): void => {
       renameSync(machine.project, `${machine.project}.away`);

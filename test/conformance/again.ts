@@ -30,6 +30,9 @@ export function startAgain(again: Again, report = ''): ChildProcess {
   return spawn(program, args, { cwd: '/', env: { PATH: process.env['PATH'], HOME: '/tmp', ...again.env }, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
+/** Below the time that a test which calls runAgain is given. */
+const DEADLINE_MS = 140_000;
+
 export interface Results {
   readonly passed: readonly string[];
   /** Names with what went wrong. */
@@ -45,7 +48,9 @@ export async function runAgain(again: Again & { readonly uid: number }): Promise
     const child = startAgain(again, join(dir, 'report.json'));
     let said = '';
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
+    const deadline = setTimeout(() => child.kill('SIGKILL'), DEADLINE_MS);
     await new Promise((resolve) => child.on('close', resolve));
+    clearTimeout(deadline);
     return readReport(join(dir, 'report.json'), said);
   } finally {
     rmSync(dir, { recursive: true, force: true });

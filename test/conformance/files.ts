@@ -127,9 +127,8 @@ export function filePromises(open: Open): void {
       const pids = (await place.run(['sh', '-c', 'echo /proc/[0-9]*'])).stdout.trim().split(' ').map((path) => Number(path.slice(6)));
       expect(pids[0]).toBe(1);
       expect(Math.max(...pids)).toBeLessThan(10);
-      const outside = fingerprint(place.root);
       const { stdout } = await place.run(['sh', '-c', `for f in sys/kernel/core_pattern sys/kernel/hostname sys/vm/drop_caches sysrq-trigger self/root${place.root}/x 1/root${place.root}/x; do (echo 1 > /proc/$f) 2>/dev/null && echo "wrote $f"; done; ls -d /proc/*/root${place.root} 2>/dev/null; echo end`]);
-      expect([stdout, fingerprint(place.root)]).toEqual(['end\n', outside]);
+      expect([stdout, existsSync(join(place.root, 'x'))]).toEqual(['end\n', false]);
     });
 
     test('/dev has the harmless devices and terminals of its own', async () => {

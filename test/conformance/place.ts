@@ -56,6 +56,7 @@ export async function createPlace(open: Open): Promise<Place> {
   const project = join(root, 'project');
   for (const dir of [directory, project]) mkdirSync(dir);
   const backend = await open(directory, CALLER);
+  const started: Sandbox[] = [];
   const place: Place = {
     root,
     directory,
@@ -83,7 +84,11 @@ export async function createPlace(open: Open): Promise<Place> {
       writeFileSync(join(project, path), content);
       chmodSync(join(project, path), mode);
     },
-    start: (command, { spec = place.spec(), stdio = {} } = {}) => backend.start(spec, command, { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe', terminal: null, ...stdio }),
+    async start(command, { spec = place.spec(), stdio = {} } = {}) {
+      const sandbox = await backend.start(spec, command, { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe', terminal: null, ...stdio });
+      started.push(sandbox);
+      return sandbox;
+    },
     async runRaw(command, options = {}) {
       const sandbox = await place.start(command, options);
       sandbox.stdin?.on('error', () => undefined);
@@ -96,6 +101,8 @@ export async function createPlace(open: Open): Promise<Place> {
       return { code, stdout: stdout.toString('utf8'), stderr: stderr.toString('utf8') };
     },
     [Symbol.dispose]() {
+      // A test that failed half-way may have left some running.
+      for (const sandbox of started) sandbox.kill();
       execFileSync('chmod', ['-R', 'u+rwX', root]);
       execFileSync('rm', ['-rf', root]);
     },
@@ -161,6 +168,7 @@ export async function until(sandbox: Sandbox, text: string): Promise<void> {
       if (said.includes(text)) resolve();
     });
     sandbox.done.then((code) => reject(new Error(`ended with ${code} before it said ${text}: ${said}`)), reject);
+    setTimeout(() => reject(new Error(`has not said ${text} within 15 s: ${said}`)), 15_000).unref();
   });
 }
 

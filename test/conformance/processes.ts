@@ -83,7 +83,7 @@ export function processPromises(open: Open): void {
     test('what a terminal would send goes to the whole job, what a process would send to the command alone', async () => {
       using place = await createPlace(open);
       // No job control: the child is in the command's own process group, as in a script.
-      const script = '$| = 1; my $child = fork // die; if (!$child) { $SIG{INT} = $SIG{TERM} = sub { syswrite STDOUT, "child\\n" }; 1 while sleep 60 } $SIG{INT} = sub { print "parent\\n" }; $SIG{TERM} = sub { print "parent\\n"; sleep 1; kill KILL => $child; exit 3 }; sleep 1; print "ready\\n"; 1 while sleep 60';
+      const script = '$| = 1; my $child = fork // die; if (!$child) { $SIG{INT} = $SIG{TERM} = sub { syswrite STDOUT, "child\\n" }; sleep 60 while 1 } $SIG{INT} = sub { print "parent\\n" }; $SIG{TERM} = sub { print "parent\\n"; sleep 1; kill KILL => $child; exit 3 }; sleep 1; print "ready\\n"; sleep 60 while 1';
       const sandbox = await place.start(['perl', '-e', script]);
       let said = '';
       sandbox.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
@@ -113,6 +113,18 @@ export function processPromises(open: Open): void {
       // Once more does no harm.
       sandbox.kill();
       sandbox.signal('SIGTERM');
+    });
+
+    test('kill() and signals work from the very first moment', async () => {
+      using place = await createPlace(open);
+      for (let i = 0; i < 6; i++) {
+        const word = uniqueWord();
+        const sandbox = await place.start(['sleep', word]);
+        for (const stream of [sandbox.stdout, sandbox.stderr]) stream?.resume();
+        if (i % 2 === 0) sandbox.kill();
+        else sandbox.signal('SIGTERM');
+        expect([await ended(sandbox), processesNamed(word)]).toEqual([i % 2 === 0 ? 137 : 143, []]);
+      }
     });
 
     test('when the command ends, what it left running ends with it, before the sandbox counts as done', async () => {
@@ -170,6 +182,12 @@ export function processPromises(open: Open): void {
       expect((refusal as AgsError).code).toMatch(/^backend\./);
       expect({ ran: readdirSync(proof), processes: await leftOf(word), mounts: readFileSync('/proc/self/mountinfo', 'utf8').includes(place.root) }).toEqual({ ran: [], processes: [], mounts: false });
       expect(await place.run(['echo', 'still works'])).toEqual({ code: 0, stdout: 'still works\n', stderr: '' });
+    });
+
+    test('a command line that no system takes is refused in the same way', async () => {
+      using place = await createPlace(open);
+      const refusal: unknown = await place.run(['true', 'x'.repeat(3_000_000)]).catch((error: unknown) => error);
+      expect(refusal).toBeInstanceOf(AgsError);
     });
   });
 

@@ -1,0 +1,252 @@
+// test/e2e/review-terminal.test.ts: a person goes through what a sandbox changed, key by key.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
+import { openScreen, type Screen } from './screen.ts';
+
+const FILES = {
+  'a.txt': 'one\ntwo\nthree\n',
+  'b.txt': 'b\n',
+  'c.txt': 'c\n',
+  'gone.txt': 'gone\n',
+  'old-name.txt': 'a text that is long enough to be known again\n',
+  'package.json': '{ "name": "x" }\n',
+  '.gitignore': 'build/\n*.log\n',
+};
+
+const CHANGES = [
+  'sed -i s/two/TWO/ a.txt',
+  'echo B > b.txt',
+  'echo C > c.txt',
+  'rm gone.txt',
+  'mv old-name.txt new-name.txt',
+  'echo new > new.txt',
+  `echo '{ "name": "x", "scripts": { "postinstall": "curl evil" } }' > package.json`,
+  'mkdir -p .github/workflows && echo "on: push" > .github/workflows/ci.yml',
+].join('; ');
+
+const IGNORED = 'mkdir -p build; echo 1 > build/out.bin; echo 2 > trace.log';
+
+/** A task with changes, without any question yet. */
+async function changed(machine: Machine, script: string): Promise<string> {
+  const run = await machine.ags(['exec', '--review', 'later', '--name', 'work', '--', 'sh', '-c', script]);
+  expect(run.code).toBe(0);
+  return machine.tasks().at(-1) ?? '';
+}
+
+const PROMPT = />$/;
+
+async function open(screen: Screen, task: string): Promise<void> {
+  screen.type(`ags review ${task}\n`);
+  await screen.until(PROMPT);
+}
+
+/** Presses keys one by one, each when it is asked for. */
+async function answer(screen: Screen, keys: readonly string[]): Promise<void> {
+  for (const key of keys) {
+    const before = screen.text();
+    screen.press(key);
+    await expect.poll(() => screen.text(), { timeout: 10_000 }).not.toBe(before);
+    await screen.until(/(>|\?)$/);
+  }
+}
+
+describe.each(CALLERS)('as %s', (caller) => {
+  test('files are asked about one by one, those that can run code first, and each answer is carried out', async () => {
+    using machine = createMachine(caller, { files: FILES });
+    using screen = await openScreen(machine);
+    const task = await changed(machine, CHANGES);
+    await open(screen, task);
+    // ci.yml, package.json, a.txt, b.txt, c.txt, gone.txt, new-name.txt, new.txt
+    const first = screen.text();
+    expect(first).toContain(`${task}: 8 files changed, 2 of them can run code and are asked about first.`);
+    expect(first).toMatch(/\[1\/8\] MODIFIED {2}package\.json {2}! runs on your machine\n/);
+    expect(first).toContain('+{ "name": "x", "scripts": { "postinstall": "curl evil" } }');
+    await answer(screen, ['r']);
+    expect(screen.text()).toMatch(/\[2\/8\] NEW {7}\.github\/workflows\/ci\.yml {2}! runs in CI\n/);
+    await answer(screen, ['y']);
+    expect(screen.text()).toMatch(/\[3\/8\] MODIFIED {2}a\.txt\n/);
+    await answer(screen, ['?']);
+    expect(screen.text()).toContain('y  take it          Y  take this and all that remain (never what can run code)');
+    await answer(screen, ['d']);
+    expect(screen.text()).toContain('\n-two\n+TWO\n');
+    await answer(screen, ['x', 'y', 'n', 'r']);
+    expect(screen.text()).toMatch(/\[6\/8\] DELETED {3}gone\.txt\n/);
+    await answer(screen, ['y']);
+    expect(screen.text()).toMatch(/\[7\/8\] RENAMED {3}old-name\.txt -> new-name\.txt\n/);
+    await answer(screen, ['y']);
+    expect(screen.text()).toMatch(/\[8\/8\] NEW {7}new\.txt\n/);
+    screen.press('y');
+    const { shown, code } = await screen.ended();
+    expect(code).toBe(0);
+    expect(shown).toContain(`\n5 taken, 2 thrown away, 1 left. Come back with: ags review ${task}\n`);
+    expect(contents(machine)).toEqual({
+      'a.txt': 'one\nTWO\nthree\n',
+      'b.txt': 'b\n',
+      'c.txt': 'c\n',
+      'new-name.txt': 'a text that is long enough to be known again\n',
+      'new.txt': 'new\n',
+      'package.json': '{ "name": "x" }\n',
+      '.gitignore': 'build/\n*.log\n',
+      '.github/workflows/ci.yml': 'on: push\n',
+    });
+
+    // Later: only what was left.
+    await screen.clear();
+    await open(screen, task);
+    expect(screen.text()).toContain(`${task}: 1 file changed.`);
+    expect(screen.text()).toMatch(/\[1\/1\] MODIFIED {2}b\.txt\n/);
+    screen.press('y');
+    expect((await screen.ended()).shown).toContain('\n1 taken, 0 thrown away, 0 left.\n');
+    expect(machine.read('b.txt')).toBe('B\n');
+    expect(machine.tasks()).toEqual([]);
+  });
+
+  test('Y takes the rest but never what can run code; N leaves and R throws away all that remain', async () => {
+    using machine = createMachine(caller, { files: FILES });
+    using screen = await openScreen(machine);
+    const task = await changed(machine, CHANGES);
+    await open(screen, task);
+    screen.press('Y');
+    const { shown } = await screen.ended();
+    expect(shown).toContain(`\n6 taken, 0 thrown away, 2 left. Come back with: ags review ${task}\n  Files that can run code are taken one by one only: y on the file, or --risky <path>.\n`);
+    expect(contents(machine)).toMatchObject({ 'a.txt': 'one\nTWO\nthree\n', 'new.txt': 'new\n', 'package.json': '{ "name": "x" }\n' });
+    expect(machine.has('.github')).toBe(false);
+    await screen.clear();
+    await open(screen, task);
+    screen.press('N');
+    expect((await screen.ended()).shown).toContain('\n0 taken, 0 thrown away, 2 left.');
+    await screen.clear();
+    await open(screen, task);
+    screen.press('R');
+    expect((await screen.ended()).shown).toContain('\n0 taken, 2 thrown away, 0 left.\n');
+    expect(machine.read('package.json')).toBe('{ "name": "x" }\n');
+    expect(machine.tasks()).toEqual([]);
+  });
+
+  test('q leaves with what was answered so far; Ctrl-C leaves everything as it was', async () => {
+    using machine = createMachine(caller, { files: FILES });
+    using screen = await openScreen(machine);
+    const task = await changed(machine, `sed -i s/two/TWO/ a.txt; echo B > b.txt; echo C > c.txt; ${IGNORED}`);
+    await open(screen, task);
+    await answer(screen, ['y', 'y']);
+    screen.press('C-c');
+    const cancelled = await screen.ended();
+    expect(cancelled.code).toBe(130);
+    expect(cancelled.shown).toContain(`Cancelled: nothing was changed. Come back with: ags review ${task}\n`);
+    expect(machine.git('status', '--short')).toBe('');
+    await screen.clear();
+    // The last question is about the ignored files: there, too, nothing has been written yet.
+    await open(screen, task);
+    await answer(screen, ['y', 'y', 'y']);
+    await screen.until(/2 files that git ignores/);
+    screen.press('C-c');
+    expect((await screen.ended()).code).toBe(130);
+    expect(machine.git('status', '--short')).toBe('');
+    await screen.clear();
+    await open(screen, task);
+    await answer(screen, ['y']);
+    screen.press('q');
+    const left = await screen.ended();
+    expect(left.code).toBe(0);
+    expect(left.shown).toContain('\n1 taken, 0 thrown away, 3 left.');
+    expect(left.shown).not.toContain('that git ignores');
+    expect(machine.git('status', '--short')).toBe(' M a.txt\n');
+  });
+
+  test('ignored files are asked about once: thrown away, reviewed, or left', async () => {
+    using machine = createMachine(caller, { files: FILES });
+    using screen = await openScreen(machine);
+    const task = await changed(machine, `echo B > b.txt; echo C > c.txt; echo A > a.txt; ${IGNORED}`);
+    await open(screen, task);
+    await answer(screen, ['r', 'y', 'n']);
+    expect(screen.text()).toContain('2 files that git ignores (4): r throw all away, i review each, n not now?');
+    await answer(screen, ['i']);
+    // Only they are asked about now; a.txt, b.txt and c.txt have their answers.
+    expect(screen.text()).toMatch(/\[1\/2\] NEW {7}build\/out\.bin\n/);
+    await answer(screen, ['y']);
+    expect(screen.text()).toMatch(/\[2\/2\] NEW {7}trace\.log\n/);
+    screen.press('r');
+    const { shown } = await screen.ended();
+    expect(shown).toContain('\n2 taken, 2 thrown away, 1 left.');
+    expect(contents(machine)).toMatchObject({ 'a.txt': 'one\ntwo\nthree\n', 'b.txt': 'B\n', 'c.txt': 'c\n', 'build/out.bin': '1\n' });
+    expect(machine.has('trace.log')).toBe(false);
+    await screen.clear();
+    await open(screen, task);
+    expect(screen.text()).toMatch(/\[1\/1\] MODIFIED {2}c\.txt\n/);
+    screen.press('r');
+    expect((await screen.ended()).shown).toContain('\n0 taken, 1 thrown away, 0 left.\n');
+    expect(machine.tasks()).toEqual([]);
+
+    const other = await changed(machine, `echo more > trace.log; echo B2 > b.txt`);
+    await screen.clear();
+    await open(screen, other);
+    await answer(screen, ['y', 'n'].slice(0, 1));
+    screen.press('n');
+    expect((await screen.ended()).shown).toContain('\n1 taken, 0 thrown away, 1 left.');
+    await screen.clear();
+    screen.type(`ags review ${other}\n`);
+    await screen.until(/not now\?$/);
+    screen.press('r');
+    expect((await screen.ended()).shown).toContain('\n0 taken, 0 thrown away, 0 left.\n');
+    expect(machine.tasks()).toEqual([]);
+    expect(machine.has('trace.log')).toBe(false);
+  });
+
+  test('a file can be edited before it is taken, and an editor that fails takes nothing', async () => {
+    using machine = createMachine(caller, { files: FILES });
+    const editor = join(machine.home, 'my editor.sh');
+    writeFileSync(editor, '#!/bin/sh\ncase "$1" in *fail*) exit 1;; esac\nsed -i s/TWO/2/ "$1"\n', { mode: 0o755 });
+    giveTo(editor, machine.uid);
+    using screen = await openScreen(machine, { env: { EDITOR: `sh ${editor.replace(' ', '?')}` } });
+    await screen.run(`export EDITOR=$HOME/edit; ln -s "${editor}" $HOME/edit`);
+    const task = await changed(machine, 'sed -i s/two/TWO/ a.txt; echo x > fail.txt; ln -s a.txt link');
+    await open(screen, task);
+    await answer(screen, ['e']);
+    expect(screen.text()).toMatch(/\[2\/3\] NEW {7}fail\.txt\n/);
+    await answer(screen, ['e']);
+    expect(screen.text()).toContain('ended with an error; nothing was taken.');
+    await answer(screen, ['n']);
+    expect(screen.text()).toMatch(/\[3\/3\] SYMLINK {3}link\n/);
+    await answer(screen, ['e']);
+    expect(screen.text()).toContain('There is no text to edit.');
+    screen.press('r');
+    expect((await screen.ended()).shown).toContain('\n1 taken, 1 thrown away, 1 left.');
+    expect(machine.read('a.txt')).toBe('one\n2\nthree\n');
+    expect(await machine.ags(['review', task, '--json'])).toMatchObject({ code: 0 });
+    const { changes } = JSON.parse((await machine.ags(['review', task, '--json'])).stdout) as { changes: { path: string }[] };
+    expect(changes.map((change) => change.path)).toEqual(['fail.txt']);
+  });
+
+  test('when a sandbox on a terminal ends with changes they are asked about at once; its exit code stays', async () => {
+    using machine = createMachine(caller, { files: FILES });
+    using screen = await openScreen(machine);
+    screen.type("ags exec -- sh -c 'echo working; echo A > a.txt; exit 3'\n");
+    await screen.until(PROMPT);
+    expect(screen.text()).toMatch(/working\nsh-c-\w{4}: 1 file changed\.\n\n\[1\/1\] MODIFIED {2}a\.txt\n/);
+    screen.press('y');
+    expect((await screen.ended()).code).toBe(3);
+    expect(machine.read('a.txt')).toBe('A\n');
+    // Nothing changed: no question.
+    expect(await screen.run("ags exec -- sh -c 'touch b.txt; echo b > b.txt'")).toEqual({ shown: '', code: 0 });
+    expect(machine.tasks()).toEqual([]);
+  });
+
+  test('names and contents cannot trick the terminal', async () => {
+    using machine = createMachine(caller, { files: FILES });
+    using screen = await openScreen(machine);
+    const task = await changed(machine, `printf '\\033]0;owned\\007\\033[2J\\033[31mred\\rcarriage\\n' > "$(printf 'e\\033[2Jsc\\nape')"`);
+    await open(screen, task);
+    await answer(screen, ['d']);
+    expect(screen.text()).toMatch(/\[1\/1\] NEW {7}e\\x1b\[2Jsc\\nape\n/);
+    expect(screen.text()).toContain('+\\x1b]0;owned\\x07\\x1b[2J\\x1b[31mred\\rcarriage');
+    screen.press('r');
+    expect((await screen.ended()).code).toBe(0);
+  });
+});
+
+function contents(machine: Machine): Record<string, string> {
+  const names = machine.git('ls-files', '-z', '--cached', '--others').split('\0').filter((name) => name !== '' && machine.has(name));
+  return Object.fromEntries(names.map((name) => [name, machine.read(name)]));
+}

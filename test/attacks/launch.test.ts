@@ -83,8 +83,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     if (prepared !== null) {
       if (when === 'before it is started') swap();
       const [file = '', ...args] = prepared.argv;
-      const { stdout, stderr } = spawnSync(file, args, { cwd: '/', env: prepared.env, ...identity(machine), encoding: 'utf8', timeout: 20_000 });
-      console.log('A5', caller, when, stdout, stderr);
+      const { stdout } = spawnSync(file, args, { cwd: '/', env: prepared.env, ...identity(machine), encoding: 'utf8', timeout: 20_000 });
       expect(stdout).not.toContain(SECRET);
     }
     expect(readdirSync(sibling)).toEqual(['private.txt']);

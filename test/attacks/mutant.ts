@@ -62,6 +62,10 @@ export async function runMutant(machine: Machine, victims: Victims, mutation: Mu
 /** Everything but the start: what is left to do is to run `argv`. */
 export async function prepareMutant(machine: Machine, mutation: Mutation, command: readonly string[]): Promise<Prepared> {
   const world = worldOf(machine);
+  for (const dir of ['.local', '.local/state', '.cache'].map((name) => join(machine.home, name)).filter((path) => !existsSync(path))) {
+    mkdirSync(dir, { mode: 0o755 });
+    giveTo(dir, machine.uid);
+  }
   // git is particular about whose repository it reads, and here root reads the user's.
   if (!existsSync(join(machine.home, '.gitconfig'))) writeFileSync(join(machine.home, '.gitconfig'), '[safe]\n\tdirectory = *\n');
   const plan = (mutation.plan ?? same)(await planFor(world));

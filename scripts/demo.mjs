@@ -80,7 +80,7 @@ function parallel() {
   const script =
     'for n in 1 2 3; do (node AGS exec --review later --name "worker-$n" -- sh -c "echo made by worker $n > result.txt; cat result.txt") & done; wait'.replace(
       'AGS',
-      JSON.stringify(join(root, 'bin/ags.js')),
+      JSON.stringify(join(root, 'bin/ags.cjs')),
     );
   show('sh', ['-c', script], { hidden: true });
 }
@@ -125,7 +125,7 @@ function step(text) {
 
 function ags(args, { quiet = false } = {}) {
   say(dim(`$ ags ${args.map((word) => (/^[\w./:@=-]+$/.test(word) ? word : `'${word}'`)).join(' ')}`));
-  return run(process.execPath, [join(root, 'bin/ags.js'), ...args], quiet);
+  return run(process.execPath, [join(root, 'bin/ags.cjs'), ...args], quiet);
 }
 
 function show(program, args, { hidden = false } = {}) {

@@ -26,7 +26,11 @@ const PACKAGES: Readonly<Record<string, RegExp>> = {
 };
 
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
-const sources = files.map((file) => ({ file, text: readFileSync(join(SRC, file), 'utf8'), code: stripComments(readFileSync(join(SRC, file), 'utf8')) }));
+const sources = files.map((file) => ({
+  file,
+  text: readFileSync(join(SRC, file), 'utf8'),
+  code: stripComments(readFileSync(join(SRC, file), 'utf8')),
+}));
 
 function stripComments(text: string): string {
   return text.replaceAll(/^\s*(\/\/|\*|\/\*).*$/gm, '');
@@ -37,25 +41,35 @@ function imports(text: string): string[] {
 }
 
 test('every folder imports only what the table allows', () => {
-  const wrong = sources.flatMap(({ file, text }) => imports(text).filter((path) => path.startsWith('.')).flatMap((path) => {
-    const target = relative(SRC, join(SRC, dirname(file), path)).split('/')[0] ?? '';
-    const own = file.split('/')[0] ?? '';
-    return target === own || ALLOWED[own]?.includes(target) === true ? [] : [`${file} imports ${path}`];
-  }));
+  const wrong = sources.flatMap(({ file, text }) =>
+    imports(text)
+      .filter((path) => path.startsWith('.'))
+      .flatMap((path) => {
+        const target = relative(SRC, join(SRC, dirname(file), path)).split('/')[0] ?? '';
+        const own = file.split('/')[0] ?? '';
+        return target === own || ALLOWED[own]?.includes(target) === true ? [] : [`${file} imports ${path}`];
+      }),
+  );
   expect(wrong).toEqual([]);
 });
 
 test('every import of our own ends in .ts and every package has its place', () => {
-  const wrong = sources.flatMap(({ file, text }) => imports(text).flatMap((path) => {
-    if (path.startsWith('node:')) return [];
-    if (path.startsWith('.')) return path.endsWith('.ts') ? [] : [`${file}: ${path}`];
-    return PACKAGES[path]?.test(file) === true ? [] : [`${file} imports ${path}`];
-  }));
+  const wrong = sources.flatMap(({ file, text }) =>
+    imports(text).flatMap((path) => {
+      if (path.startsWith('node:')) return [];
+      if (path.startsWith('.')) return path.endsWith('.ts') ? [] : [`${file}: ${path}`];
+      return PACKAGES[path]?.test(file) === true ? [] : [`${file} imports ${path}`];
+    }),
+  );
   expect(wrong).toEqual([]);
 });
 
 test('git is started in git/ only, and process.env is read in cli/main.ts only', () => {
-  const wrong = sources.filter(({ file, code }) => (/run\(\[\s*'git'|spawn(Sync)?\('git'/.test(code) && !file.startsWith('git/')) || (/process\.env/.test(code) && file !== 'cli/main.ts'));
+  const wrong = sources.filter(
+    ({ file, code }) =>
+      (/run\(\[\s*'git'|spawn(Sync)?\('git'/.test(code) && !file.startsWith('git/')) ||
+      (/process\.env/.test(code) && file !== 'cli/main.ts'),
+  );
   expect(wrong.map(({ file }) => file)).toEqual([]);
 });
 

@@ -7,13 +7,25 @@ import { CALLERS, createMachine, type Machine } from './harness.ts';
 
 async function changes(machine: Machine, cwd?: string): Promise<string[]> {
   const shown = await machine.ags(['review', '@', '--json'], cwd === undefined ? {} : { cwd });
-  return (JSON.parse(shown.stdout) as { changes: { kind: string; path: string }[] }).changes.map((c) => `${c.kind} ${c.path}`);
+  return (JSON.parse(shown.stdout) as { changes: { kind: string; path: string }[] }).changes.map(
+    (c) => `${c.kind} ${c.path}`,
+  );
 }
 
 describe.each(CALLERS)('as %s', (caller) => {
   test.each([
-    ['a directory that is not there', (m: Machine) => ['exec', '--project', join(m.home, 'nowhere'), '--', 'true'], 2, 'is not a directory'],
-    ['the home itself', (m: Machine) => ['exec', '--project', m.home, '--', 'true'], 2, 'contains your whole home directory'],
+    [
+      'a directory that is not there',
+      (m: Machine) => ['exec', '--project', join(m.home, 'nowhere'), '--', 'true'],
+      2,
+      'is not a directory',
+    ],
+    [
+      'the home itself',
+      (m: Machine) => ['exec', '--project', m.home, '--', 'true'],
+      2,
+      'contains your whole home directory',
+    ],
     ['the root of the system', () => ['exec', '--project', '/', '--', 'true'], 2, 'contains your whole home directory'],
     ['a kernel directory', () => ['exec', '--project', '/proc', '--', 'true'], 2, 'directory of the system'],
     ['no command', () => ['exec'], 2, 'What should run in the sandbox?'],
@@ -59,10 +71,21 @@ describe.each(CALLERS)('as %s', (caller) => {
     using machine = createMachine(caller);
     machine.git('worktree', 'add', '-q', '../linked', '-b', 'side');
     machine.git('-c', 'protocol.file.allow=always', 'clone', '-q', '.', '../library');
-    machine.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', join(machine.home, 'code/library'), 'lib');
+    machine.git(
+      '-c',
+      'protocol.file.allow=always',
+      'submodule',
+      '--quiet',
+      'add',
+      join(machine.home, 'code/library'),
+      'lib',
+    );
     machine.git('commit', '-q', '-m', 'with a library');
     for (const cwd of [join(machine.home, 'code/linked'), join(machine.project, 'lib')]) {
-      const run = await machine.ags(['exec', '--', 'sh', '-c', 'git status --short && git log --oneline | wc -l && echo x > README.md'], { cwd });
+      const run = await machine.ags(
+        ['exec', '--', 'sh', '-c', 'git status --short && git log --oneline | wc -l && echo x > README.md'],
+        { cwd },
+      );
       expect(run.stdout.trim()).toBe('1');
       expect(await changes(machine, cwd)).toEqual(['modified README.md']);
     }
@@ -72,38 +95,67 @@ describe.each(CALLERS)('as %s', (caller) => {
 
   test('an LFS pointer is taken as it is, with or without git-lfs', async () => {
     const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n';
-    using machine = createMachine(caller, { files: { '.gitattributes': '*.bin filter=lfs diff=lfs merge=lfs -text\n', 'big.bin': pointer } });
+    using machine = createMachine(caller, {
+      files: { '.gitattributes': '*.bin filter=lfs diff=lfs merge=lfs -text\n', 'big.bin': pointer },
+    });
     const run = await machine.ags(['exec', '--', 'sh', '-c', 'cat big.bin; printf "raw\\r\\n\\000bytes" > other.bin']);
     expect(run.stdout).toBe(pointer);
     expect((await machine.ags(['review', '@', '--accept', 'other.bin', '--risky', 'other.bin'])).code).toBe(0);
     expect(readFileSync(join(machine.project, 'other.bin'))).toEqual(Buffer.from('raw\r\n\0bytes'));
   });
 
-  test.each(['with space', 'ümläut 雪', '-dash', 'comma,colon:back\\slash', 'new\nline', "quote'\"$HOME", '[x]*?'])('a project called %j works', async (name) => {
-    using machine = createMachine(caller, { name: `code/${name}` });
-    const run = await machine.ags(['exec', '--', 'sh', '-c', 'pwd; git status --short; echo 1 > made']);
-    expect(run).toMatchObject({ code: 0, stdout: `${machine.project}\n` });
-    expect((await machine.ags(['review', '@', '--accept-all'])).code).toBe(0);
-    expect(machine.read('made')).toBe('1\n');
-  });
+  test.each(['with space', 'ümläut 雪', '-dash', 'comma,colon:back\\slash', 'new\nline', 'quote\'"$HOME', '[x]*?'])(
+    'a project called %j works',
+    async (name) => {
+      using machine = createMachine(caller, { name: `code/${name}` });
+      const run = await machine.ags(['exec', '--', 'sh', '-c', 'pwd; git status --short; echo 1 > made']);
+      expect(run).toMatchObject({ code: 0, stdout: `${machine.project}\n` });
+      expect((await machine.ags(['review', '@', '--accept-all'])).code).toBe(0);
+      expect(machine.read('made')).toBe('1\n');
+    },
+  );
 
   test('odd names inside are shown escaped and taken as they are', async () => {
     using machine = createMachine(caller);
-    const run = await machine.ags(['exec', '--', 'sh', '-c', 'echo a > "$(printf "new\\nline")"; echo b > -dash; echo c > "$(printf "esc\\033[31m")"; echo d > "sp ace"; printf x > "$(printf "latin\\351")"']);
+    const run = await machine.ags([
+      'exec',
+      '--',
+      'sh',
+      '-c',
+      'echo a > "$(printf "new\\nline")"; echo b > -dash; echo c > "$(printf "esc\\033[31m")"; echo d > "sp ace"; printf x > "$(printf "latin\\351")"',
+    ]);
     expect(run.code).toBe(0);
     const shown = await machine.ags(['review', '@']);
     expect(shown.stdout.includes('\x1b')).toBe(false);
     expect((await machine.ags(['review', '@', '--accept-all'])).stderr).toContain('4 taken');
-    expect(readdirSync(machine.project).toSorted()).toEqual(['-dash', '.git', 'README.md', 'esc\x1b[31m', 'new\nline', 'sp ace', 'src']);
+    expect(readdirSync(machine.project).toSorted()).toEqual([
+      '-dash',
+      '.git',
+      'README.md',
+      'esc\x1b[31m',
+      'new\nline',
+      'sp ace',
+      'src',
+    ]);
   });
 
   test('a directory that is not a repository works', async () => {
     using machine = createMachine(caller, { git: false });
-    const run = await machine.ags(['exec', '--', 'sh', '-c', 'cat README.md; echo more >> README.md; rm src/a.txt; mkdir .git; echo x > .git/config']);
+    const run = await machine.ags([
+      'exec',
+      '--',
+      'sh',
+      '-c',
+      'cat README.md; echo more >> README.md; rm src/a.txt; mkdir .git; echo x > .git/config',
+    ]);
     expect(run.stdout).toBe('# project\n');
     expect(await changes(machine)).toEqual(['modified README.md', 'deleted src/a.txt']);
     expect((await machine.ags(['review', '@', '--accept-all'])).code).toBe(0);
-    expect([machine.read('README.md'), machine.has('src/a.txt'), machine.has('.git')]).toEqual(['# project\nmore\n', false, false]);
+    expect([machine.read('README.md'), machine.has('src/a.txt'), machine.has('.git')]).toEqual([
+      '# project\nmore\n',
+      false,
+      false,
+    ]);
   });
 
   test('a copied workspace gives the same changes as an overlay', async () => {
@@ -116,7 +168,11 @@ describe.each(CALLERS)('as %s', (caller) => {
       await machine.ags(['review', '@', '--discard-all']);
     }
     expect(found[1]).toEqual(found[0]);
-    expect(found[0]).toEqual(['symlink link', 'modified README.md', 'deleted src/a.txt', 'new n'].toSorted((a, b) => found[0]!.indexOf(a) - found[0]!.indexOf(b)));
+    expect(found[0]).toEqual(
+      ['symlink link', 'modified README.md', 'deleted src/a.txt', 'new n'].toSorted(
+        (a, b) => found[0]!.indexOf(a) - found[0]!.indexOf(b),
+      ),
+    );
   });
 
   test('secrets that git does not track are hidden, tracked ones are not, and --reveal shows one', async () => {
@@ -125,7 +181,9 @@ describe.each(CALLERS)('as %s', (caller) => {
     machine.write('deploy/prod.key', 'key\n');
     const look = 'ls .env deploy/prod.key certs/test.pem 2>/dev/null';
     expect((await machine.ags(['exec', '--', 'sh', '-c', look])).stdout).toBe('certs/test.pem\n');
-    expect((await machine.ags(['exec', '--reveal', '.env', '--', 'sh', '-c', look])).stdout).toBe('.env\ncerts/test.pem\n');
+    expect((await machine.ags(['exec', '--reveal', '.env', '--', 'sh', '-c', look])).stdout).toBe(
+      '.env\ncerts/test.pem\n',
+    );
     machine.write('deploy/late.pem', 'made later\n');
     expect((await machine.ags(['exec', '--', 'sh', '-c', 'ls deploy'])).stdout).toBe('');
   });
@@ -155,6 +213,9 @@ function startMerge(machine: Machine): void {
 
 /** Everything in a git directory but access times. */
 function fingerprint(gitDir: string): string {
-  return execFileSync('sh', ['-c', 'find . -type f ! -name "*.lock" -exec sha256sum {} + | sort -k2; find . -type d | sort'], { cwd: gitDir, encoding: 'utf8' });
+  return execFileSync(
+    'sh',
+    ['-c', 'find . -type f ! -name "*.lock" -exec sha256sum {} + | sort -k2; find . -type d | sort'],
+    { cwd: gitDir, encoding: 'utf8' },
+  );
 }
-

@@ -18,7 +18,9 @@ import { createTask } from '../src/store/tasks.ts';
 
 const plain = createPaint(false);
 const entries = Object.entries(VERBS) as [string, VerbEntry][];
-const verbs = await Promise.all(entries.map(async ([name, entry]): Promise<[string, VerbEntry, Verb]> => [name, entry, (await entry.load()).default]));
+const verbs = await Promise.all(
+  entries.map(async ([name, entry]): Promise<[string, VerbEntry, Verb]> => [name, entry, (await entry.load()).default]),
+);
 const tooWide = (text: string): string[] => text.split('\n').filter((line) => widthOf(line) > 80);
 
 async function output(run: (ctx: Context) => Promise<number>, more: Partial<Context> = {}): Promise<string> {
@@ -32,10 +34,22 @@ describe('the overview', () => {
   test('begins with three examples, lists every command in its group, and fits 80 columns', async () => {
     const text = await output((ctx) => showHelp([], ctx));
     const sections = text.split('\n\n');
-    expect(sections[1]?.split('\n').map((line) => line.trim().split(/ {2,}/)[0])).toEqual(['Examples', 'ags exec -- npm test', 'ags shell claude', 'ags review']);
+    expect(sections[1]?.split('\n').map((line) => line.trim().split(/ {2,}/)[0])).toEqual([
+      'Examples',
+      'ags exec -- npm test',
+      'ags shell claude',
+      'ags review',
+    ]);
     for (const group of new Set(entries.map(([, entry]) => entry.group))) {
-      const listed = sections.find((part) => part.startsWith(`${group}\n`))?.split('\n').slice(1);
-      expect(listed).toEqual(entries.filter(([, entry]) => entry.group === group).map(([name, entry]) => `  ${name.padEnd(10)}  ${entry.summary}`));
+      const listed = sections
+        .find((part) => part.startsWith(`${group}\n`))
+        ?.split('\n')
+        .slice(1);
+      expect(listed).toEqual(
+        entries
+          .filter(([, entry]) => entry.group === group)
+          .map(([name, entry]) => `  ${name.padEnd(10)}  ${entry.summary}`),
+      );
     }
     expect(tooWide(text)).toEqual([]);
   });
@@ -57,7 +71,10 @@ describe.each(verbs)('ags %s', (name, entry, verb) => {
     expect(tooWide(text)).toEqual([]);
     expect(text).toContain(`Usage\n  ags ${name}`);
     const flags = [...text.matchAll(/^ {2}(?:-(\w), | {4})--([\w-]+)/gm)].map(([, short, long]) => [long, short]);
-    expect(flags).toEqual([...Object.entries(verb.options).map(([long, option]) => [long, option.short]), ['help', 'h']]);
+    expect(flags).toEqual([
+      ...Object.entries(verb.options).map(([long, option]) => [long, option.short]),
+      ['help', 'h'],
+    ]);
   });
 
   test('has examples that its own parser takes', () => {
@@ -74,7 +91,9 @@ describe.each(verbs)('ags %s', (name, entry, verb) => {
 /** The part of an example that is our command; null when it is wrapped in something else. */
 function wordsOf(example: string): string[] | null {
   const own = /(?:^|\| )ags ((?:'[^']*'|"[^"]*"|[^'"|>])*)/.exec(example)?.[1];
-  return own === undefined ? null : [...own.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, single, double, bare]) => single ?? double ?? bare ?? '');
+  return own === undefined
+    ? null
+    : [...own.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, single, double, bare]) => single ?? double ?? bare ?? '');
 }
 
 describe('topics', () => {
@@ -84,18 +103,35 @@ describe('topics', () => {
 
   test('exit-codes has every error of the table', async () => {
     const text = await helpOn('exit-codes', plain);
-    const listed = [...text.matchAll(/^ {2}([a-z]+\.[a-z-]+) +(\d+) {2}/gm)].map(([, code, exit]) => [code, Number(exit)]);
+    const listed = [...text.matchAll(/^ {2}([a-z]+\.[a-z-]+) +(\d+) {2}/gm)].map(([, code, exit]) => [
+      code,
+      Number(exit),
+    ]);
     expect(listed).toEqual(Object.entries(ERRORS).map(([code, { exit }]) => [code, exit]));
   });
 
   test('json names exactly the commands that take it', async () => {
-    const named = /take --json: ([^.]+)\./.exec((await helpOn('json', plain)).replaceAll('\n', ' '))?.[1]?.split(', ').toSorted();
-    expect(named).toEqual(verbs.filter(([, , verb]) => 'json' in verb.options).map(([name]) => name).toSorted());
+    const named = /take --json: ([^.]+)\./
+      .exec((await helpOn('json', plain)).replaceAll('\n', ' '))?.[1]
+      ?.split(', ')
+      .toSorted();
+    expect(named).toEqual(
+      verbs
+        .filter(([, , verb]) => 'json' in verb.options)
+        .map(([name]) => name)
+        .toSorted(),
+    );
   });
 
   test('a wrong one is an error with the list, and a suggestion if one is near', async () => {
-    await expect(helpOn('exitcodes', plain)).rejects.toMatchObject({ code: 'usage.invalid', message: 'There is no help on "exitcodes".', hint: `Did you mean: ags help exit-codes\nCommands: ${Object.keys(VERBS).join(', ')}\nTopics: exit-codes, environment, json, network` });
-    await expect(helpOn('\u001b[31m', plain)).rejects.toMatchObject({ message: String.raw`There is no help on "\x1b[31m".` });
+    await expect(helpOn('exitcodes', plain)).rejects.toMatchObject({
+      code: 'usage.invalid',
+      message: 'There is no help on "exitcodes".',
+      hint: `Did you mean: ags help exit-codes\nCommands: ${Object.keys(VERBS).join(', ')}\nTopics: exit-codes, environment, json, network`,
+    });
+    await expect(helpOn('\u001b[31m', plain)).rejects.toMatchObject({
+      message: String.raw`There is no help on "\x1b[31m".`,
+    });
   });
 });
 
@@ -113,17 +149,27 @@ test.each([
 });
 
 describe('completion', () => {
-  const script = (shell: string): Promise<string> => output((ctx) => completion.run({ values: {}, positionals: [shell] }, ctx));
+  const script = (shell: string): Promise<string> =>
+    output((ctx) => completion.run({ values: {}, positionals: [shell] }, ctx));
 
   /** What bash offers for a line, with `ags` replaced by a program that knows two tasks. */
   async function offered(line: string): Promise<string[]> {
     const dir = mkdtempSync(join(tmpdir(), 'ags-completion-'));
     try {
-      writeFileSync(join(dir, 'ags'), '#!/bin/sh\n[ "$*" = "__complete tasks" ] && printf "npm-test-4kd2\\nnpm-ci-b2x9\\n"\n', { mode: 0o755 });
+      writeFileSync(
+        join(dir, 'ags'),
+        '#!/bin/sh\n[ "$*" = "__complete tasks" ] && printf "npm-test-4kd2\\nnpm-ci-b2x9\\n"\n',
+        { mode: 0o755 },
+      );
       writeFileSync(join(dir, 'script'), await script('bash'));
       const words = line.split(' ');
-      const ask = 'source "$1/script"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _ags; printf "%s\\n" "${COMPREPLY[@]}"';
-      const run = spawnSync('bash', ['--norc', '-c', ask, 'bash', dir, ...words], { encoding: 'utf8', cwd: dir, env: { PATH: `${dir}:/usr/bin:/bin`, MY_VARIABLE: '1' } });
+      const ask =
+        'source "$1/script"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _ags; printf "%s\\n" "${COMPREPLY[@]}"';
+      const run = spawnSync('bash', ['--norc', '-c', ask, 'bash', dir, ...words], {
+        encoding: 'utf8',
+        cwd: dir,
+        env: { PATH: `${dir}:/usr/bin:/bin`, MY_VARIABLE: '1' },
+      });
       expect(run.stderr).toBe('');
       return [...new Set(run.stdout.split('\n'))].filter((word) => word !== '');
     } finally {
@@ -151,14 +197,18 @@ describe('completion', () => {
     expect(await offered(line)).toEqual(words);
   });
 
-  test.each(['bash', 'zsh', 'fish'])('the script for %s has every command and every option, and says how to install it', async (shell) => {
-    const text = await script(shell);
-    for (const [name, , verb] of verbs) {
-      expect(text).toContain(name);
-      for (const option of Object.keys(verb.options)) expect(text).toContain(shell === 'fish' ? `-l ${option}` : `--${option}`);
-    }
-    expect(text).toContain(`#   ags completion ${shell} > ~/`);
-  });
+  test.each(['bash', 'zsh', 'fish'])(
+    'the script for %s has every command and every option, and says how to install it',
+    async (shell) => {
+      const text = await script(shell);
+      for (const [name, , verb] of verbs) {
+        expect(text).toContain(name);
+        for (const option of Object.keys(verb.options))
+          expect(text).toContain(shell === 'fish' ? `-l ${option}` : `--${option}`);
+      }
+      expect(text).toContain(`#   ags completion ${shell} > ~/`);
+    },
+  );
 
   test('names of tasks are those of the directory, and no other entry of it', async () => {
     const stateDir = mkdtempSync(join(tmpdir(), 'ags-state-'));
@@ -174,15 +224,32 @@ describe('completion', () => {
   });
 
   test('another shell is an error', async () => {
-    await expect(completion.run({ values: {}, positionals: ['tcsh'] }, {} as Context)).rejects.toMatchObject({ code: 'usage.invalid', message: 'Which shell: bash, zsh or fish?' });
+    await expect(completion.run({ values: {}, positionals: ['tcsh'] }, {} as Context)).rejects.toMatchObject({
+      code: 'usage.invalid',
+      message: 'Which shell: bash, zsh or fish?',
+    });
   });
 });
 
 describe('columns', () => {
   test('are as wide as what is seen: wide characters count twice, colours and accents not at all', () => {
     const red = (text: string): string => `\u001b[31m${text}\u001b[0m`;
-    expect(table([['日本', 'a'], [{ text: 'e\u0301', paint: red }, 'b'], ['x', '']])).toBe('日本  a\n\u001b[31me\u0301\u001b[0m     b\nx\n');
-    expect(table([[{ text: '1', right: true }, 'a'], [{ text: '100', right: true }, 'b']], { indent: 2, gap: 1 })).toBe('    1 a\n  100 b\n');
+    expect(
+      table([
+        ['日本', 'a'],
+        [{ text: 'e\u0301', paint: red }, 'b'],
+        ['x', ''],
+      ]),
+    ).toBe('日本  a\n\u001b[31me\u0301\u001b[0m     b\nx\n');
+    expect(
+      table(
+        [
+          [{ text: '1', right: true }, 'a'],
+          [{ text: '100', right: true }, 'b'],
+        ],
+        { indent: 2, gap: 1 },
+      ),
+    ).toBe('    1 a\n  100 b\n');
   });
 
   test('show control characters instead of sending them to the terminal', () => {
@@ -190,7 +257,12 @@ describe('columns', () => {
   });
 
   test('are cut and wrapped at the right place', () => {
-    expect([cut('abcdef', 6), cut('abcdef', 5), cut('日本語', 5), cut('', 0)]).toEqual(['abcdef', 'abcd…', '日本…', '']);
+    expect([cut('abcdef', 6), cut('abcdef', 5), cut('日本語', 5), cut('', 0)]).toEqual([
+      'abcdef',
+      'abcd…',
+      '日本…',
+      '',
+    ]);
     expect(wrap('one two three\n\nfour', { width: 9, indent: 2 })).toBe('  one two\n  three\n\n  four\n');
     expect(shellLine(['npm', 'run', "it's"])).toBe("npm run 'it'\\''s'");
     expect([0, 59_999, 60_000, 7_200_000, 172_800_000].map(age)).toEqual(['0s', '59s', '1m', '2h', '2d']);

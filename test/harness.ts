@@ -1,7 +1,17 @@
 // test/harness.ts: a developer's machine in a temporary directory: a home, a project, a state directory, and the real
 // command run on it as root or as an ordinary user.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { chmodSync, existsSync, lchownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 
 export type Caller = 'root' | 'user';
@@ -10,7 +20,7 @@ export type Caller = 'root' | 'user';
 export const CALLERS: readonly Caller[] = process.getuid?.() === 0 ? ['root', 'user'] : ['user'];
 const USER = process.getuid?.() === 0 ? 42_424 : (process.getuid?.() ?? 1000);
 const REPO = new URL('..', import.meta.url).pathname;
-export const AGS = join(REPO, 'bin/ags.js');
+export const AGS = join(REPO, 'bin/ags.cjs');
 
 export interface Result {
   readonly code: number | null;
@@ -32,7 +42,10 @@ export interface Machine extends Disposable {
   has(path: string): boolean;
   git(...args: string[]): string;
   /** Runs `ags` in the project (or in `cwd`) to its end. */
-  ags(args: readonly string[], options?: { input?: string; cwd?: string; env?: Record<string, string>; timeoutMs?: number }): Promise<Result>;
+  ags(
+    args: readonly string[],
+    options?: { input?: string; cwd?: string; env?: Record<string, string>; timeoutMs?: number },
+  ): Promise<Result>;
   /** Starts `ags` and hands the process back. */
   start(args: readonly string[], options?: { cwd?: string; env?: Record<string, string> }): ChildProcess;
   /** Ids of the tasks that are left. */
@@ -40,7 +53,10 @@ export interface Machine extends Disposable {
 }
 
 /** A project with one commit, unless `git` is false. Everything is owned by the caller. */
-export function createMachine(caller: Caller, options: { git?: boolean; name?: string; files?: Record<string, string> } = {}): Machine {
+export function createMachine(
+  caller: Caller,
+  options: { git?: boolean; name?: string; files?: Record<string, string> } = {},
+): Machine {
   const uid = caller === 'root' ? 0 : USER;
   const root = mkdtempSync('/tmp/ags-it-');
   chmodSync(root, 0o755);
@@ -48,11 +64,24 @@ export function createMachine(caller: Caller, options: { git?: boolean; name?: s
   const project = join(home, options.name ?? 'code/project');
   const stateDir = join(home, '.local/state/ags');
   mkdirSync(project, { recursive: true });
-  const env = { HOME: home, PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`, TERM: 'xterm', SHELL: '/bin/bash', LANG: 'C.UTF-8', GIT_CONFIG_NOSYSTEM: '1' };
+  const env = {
+    HOME: home,
+    PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
+    TERM: 'xterm',
+    SHELL: '/bin/bash',
+    LANG: 'C.UTF-8',
+    GIT_CONFIG_NOSYSTEM: '1',
+  };
   const identity = process.getuid?.() === 0 ? { uid, gid: uid } : {};
   const own = (): void => giveTo(root, uid);
   const machine: Machine = {
-    caller, uid, root, home, project, stateDir, env,
+    caller,
+    uid,
+    root,
+    home,
+    project,
+    stateDir,
+    env,
     write(path, content, mode = 0o644) {
       const at = join(project, path);
       mkdirSync(dirname(at), { recursive: true });
@@ -61,8 +90,27 @@ export function createMachine(caller: Caller, options: { git?: boolean; name?: s
     },
     read: (path) => readFileSync(join(project, path), 'utf8'),
     has: (path) => existsSync(join(project, path)),
-    git: (...args) => execFileSync('git', args, { cwd: project, env: { ...env, GIT_AUTHOR_NAME: 'Dev', GIT_AUTHOR_EMAIL: 'dev@example.test', GIT_COMMITTER_NAME: 'Dev', GIT_COMMITTER_EMAIL: 'dev@example.test' }, ...identity, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }),
-    start: (args, more = {}) => spawn(process.execPath, [AGS, ...args], { cwd: more.cwd ?? project, env: { ...env, ...more.env }, ...identity, stdio: ['pipe', 'pipe', 'pipe'] }),
+    git: (...args) =>
+      execFileSync('git', args, {
+        cwd: project,
+        env: {
+          ...env,
+          GIT_AUTHOR_NAME: 'Dev',
+          GIT_AUTHOR_EMAIL: 'dev@example.test',
+          GIT_COMMITTER_NAME: 'Dev',
+          GIT_COMMITTER_EMAIL: 'dev@example.test',
+        },
+        ...identity,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'pipe'],
+      }),
+    start: (args, more = {}) =>
+      spawn(process.execPath, [AGS, ...args], {
+        cwd: more.cwd ?? project,
+        env: { ...env, ...more.env },
+        ...identity,
+        stdio: ['pipe', 'pipe', 'pipe'],
+      }),
     ags(args, more = {}) {
       const child = machine.start(args, more);
       const timer = setTimeout(() => child.kill('SIGKILL'), more.timeoutMs ?? 50_000);
@@ -72,10 +120,12 @@ export function createMachine(caller: Caller, options: { git?: boolean; name?: s
       child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString('utf8')));
       child.stdin?.on('error', () => undefined);
       child.stdin?.end(more.input ?? '');
-      return new Promise((resolve) => child.on('close', (code, signal) => {
-        clearTimeout(timer);
-        resolve({ code, signal, stdout, stderr });
-      }));
+      return new Promise((resolve) =>
+        child.on('close', (code, signal) => {
+          clearTimeout(timer);
+          resolve({ code, signal, stdout, stderr });
+        }),
+      );
     },
     tasks: () => (existsSync(join(stateDir, 'tasks')) ? readdirSync(join(stateDir, 'tasks')) : []),
     [Symbol.dispose]() {
@@ -83,7 +133,10 @@ export function createMachine(caller: Caller, options: { git?: boolean; name?: s
       rmSync(root, { recursive: true, force: true });
     },
   };
-  for (const [path, content] of Object.entries(options.files ?? { 'README.md': '# project\n', 'src/a.txt': 'one\ntwo\nthree\n' })) machine.write(path, content);
+  for (const [path, content] of Object.entries(
+    options.files ?? { 'README.md': '# project\n', 'src/a.txt': 'one\ntwo\nthree\n' },
+  ))
+    machine.write(path, content);
   own();
   if (options.git !== false) {
     machine.git('init', '-q', '-b', 'main');
@@ -102,10 +155,4 @@ export function giveTo(path: string, uid: number): void {
     if (entry.isDirectory()) giveTo(child, uid);
     else lchownSync(child, uid, uid);
   }
-}
-
-/** In CI a missing component is a failure, elsewhere a reason to skip. */
-export function missing(component: string): boolean {
-  if (process.env['AGS_REQUIRE_ALL'] !== undefined) throw new Error(`${component} is missing, and AGS_REQUIRE_ALL is set`);
-  return true;
 }

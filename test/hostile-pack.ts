@@ -23,8 +23,18 @@ export function makePack(objects: readonly PackObject[], flaws: PackFlaws = {}):
   header.write('PACK', 'latin1');
   header.writeUInt32BE(flaws.version ?? 2, 4);
   header.writeUInt32BE(flaws.count ?? objects.length, 8);
-  const body = Buffer.concat([header, ...objects.flatMap(({ type, data, claims }) => [entryHeader(TYPES[type], claims ?? data.length), deflateSync(data)])]);
-  return Buffer.concat([body, flaws.extra ?? Buffer.alloc(0), flaws.trailer ?? createHash('sha1').update(body).digest()]);
+  const body = Buffer.concat([
+    header,
+    ...objects.flatMap(({ type, data, claims }) => [
+      entryHeader(TYPES[type], claims ?? data.length),
+      deflateSync(data),
+    ]),
+  ]);
+  return Buffer.concat([
+    body,
+    flaws.extra ?? Buffer.alloc(0),
+    flaws.trailer ?? createHash('sha1').update(body).digest(),
+  ]);
 }
 
 // Four bits of the size beside the type, then seven at a time, the highest bit of a byte saying that another follows.
@@ -49,10 +59,25 @@ export function blob(text: string | Buffer): PackObject {
 }
 
 /** Entries are written in the order given, with whatever is in them. */
-export function tree(entries: readonly (readonly [mode: string, name: string, object: PackObject | string])[]): PackObject {
-  return { type: 'tree', data: Buffer.concat(entries.map(([mode, name, object]) => Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(typeof object === 'string' ? object : objectId(object), 'hex')]))) };
+export function tree(
+  entries: readonly (readonly [mode: string, name: string, object: PackObject | string])[],
+): PackObject {
+  return {
+    type: 'tree',
+    data: Buffer.concat(
+      entries.map(([mode, name, object]) =>
+        Buffer.concat([
+          Buffer.from(`${mode} ${name}\0`),
+          Buffer.from(typeof object === 'string' ? object : objectId(object), 'hex'),
+        ]),
+      ),
+    ),
+  };
 }
 
 export function commit(of: PackObject, message = 'captured'): PackObject {
-  return { type: 'commit', data: Buffer.from(`tree ${objectId(of)}\nauthor a <a@b> 0 +0000\ncommitter a <a@b> 0 +0000\n\n${message}\n`) };
+  return {
+    type: 'commit',
+    data: Buffer.from(`tree ${objectId(of)}\nauthor a <a@b> 0 +0000\ncommitter a <a@b> 0 +0000\n\n${message}\n`),
+  };
 }

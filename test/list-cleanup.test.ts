@@ -1,6 +1,16 @@
 // test/list-cleanup.test.ts: what `ags list`, `ags rm` and `ags cleanup` see, remove, and leave alone.
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -29,7 +39,14 @@ describe('with tasks of every kind', () => {
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), 'ags-list-'));
     mkdirSync(project());
-    world = { cwd: project(), home: join(dir, 'home'), stateDir: join(dir, 'state'), cacheDir: join(dir, 'cache'), env: {}, now: () => new Date() } as unknown as World;
+    world = {
+      cwd: project(),
+      home: join(dir, 'home'),
+      stateDir: join(dir, 'state'),
+      cacheDir: join(dir, 'cache'),
+      env: {},
+      now: () => new Date(),
+    } as unknown as World;
   });
   afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
@@ -48,12 +65,38 @@ describe('with tasks of every kind', () => {
     const startedAtMs = Date.now() - (given.ageMs ?? HOUR);
     mkdirSync(paths.upper, { recursive: true });
     for (const file of given.files ?? []) writeFileSync(join(paths.upper, file), 'changed\n');
-    writeTask(paths, { version: 1, id, name: id, kind: 'exec', project: given.project ?? project(), git: true, command: ['npm', 'test'], createdAt: new Date(startedAtMs).toISOString() });
-    writeRun(paths, { version: 1, state: given.state ?? 'stopped', startedAtMs, exitCode: 0, label: 'native', workspace: 'overlay', hidden: [], revealed: [], base: null, objectFormat: 'sha1', runner: given.live === true ? ownIdentity() : DEAD, user: { uid: 1001, gid: 1001 }, settled: [], ignoredDiscarded: false, ...given.more });
+    writeTask(paths, {
+      version: 1,
+      id,
+      name: id,
+      kind: 'exec',
+      project: given.project ?? project(),
+      git: true,
+      command: ['npm', 'test'],
+      createdAt: new Date(startedAtMs).toISOString(),
+    });
+    writeRun(paths, {
+      version: 1,
+      state: given.state ?? 'stopped',
+      startedAtMs,
+      exitCode: 0,
+      label: 'native',
+      workspace: 'overlay',
+      hidden: [],
+      revealed: [],
+      base: null,
+      objectFormat: 'sha1',
+      runner: given.live === true ? ownIdentity() : DEAD,
+      user: { uid: 1001, gid: 1001 },
+      settled: [],
+      ignoredDiscarded: false,
+      ...given.more,
+    });
     return paths;
   }
 
-  const names = async (all = false): Promise<string[]> => (await listTasks(world, { all, size: false })).tasks.map(({ name, state }) => `${name} ${state}`);
+  const names = async (all = false): Promise<string[]> =>
+    (await listTasks(world, { all, size: false })).tasks.map(({ name, state }) => `${name} ${state}`);
 
   describe('the list', () => {
     test('has running ones first, then what waits for a person, then the rest, the latest first in each', async () => {
@@ -63,7 +106,14 @@ describe('with tasks of every kind', () => {
       task('killed-late', { state: 'running', files: ['a'], ageMs: 4 * HOUR });
       task('new-review', { state: 'ready', files: ['a'], ageMs: 2 * HOUR });
       task('runs', { state: 'running', live: true, ageMs: 6 * HOUR });
-      expect(await names()).toEqual(['runs running', 'new-review ready', 'killed-late interrupted', 'old-review stopped', 'settled no-changes', 'killed interrupted']);
+      expect(await names()).toEqual([
+        'runs running',
+        'new-review ready',
+        'killed-late interrupted',
+        'old-review stopped',
+        'settled no-changes',
+        'killed interrupted',
+      ]);
     });
 
     test('is about this project; with all, other projects follow', async () => {
@@ -76,10 +126,27 @@ describe('with tasks of every kind', () => {
 
     test('counts changes that are not decided about, once they were counted', async () => {
       const paths = task('counted', { files: ['a'], more: { settled: ['taken.txt'] } });
-      const change = (path: string, lane: 'inert' | 'host'): ChangeSet['changes'][number] => ({ path, kind: 'new', before: null, after: null, lane, reasons: [], conflict: 'none', ignored: false });
-      const set: ChangeSet = { id: 'x', changes: [change('taken.txt', 'inert'), change('left.txt', 'inert'), change('package.json', 'host')], refused: [], ignored: { files: 0, bytes: 0, reviewed: false } };
+      const change = (path: string, lane: 'inert' | 'host'): ChangeSet['changes'][number] => ({
+        path,
+        kind: 'new',
+        before: null,
+        after: null,
+        lane,
+        reasons: [],
+        conflict: 'none',
+        ignored: false,
+      });
+      const set: ChangeSet = {
+        id: 'x',
+        changes: [change('taken.txt', 'inert'), change('left.txt', 'inert'), change('package.json', 'host')],
+        refused: [],
+        ignored: { files: 0, bytes: 0, reviewed: false },
+      };
       writeFileSync(paths.changes, JSON.stringify(set));
-      expect((await listTasks(world, { all: false, size: false })).tasks[0]).toMatchObject({ changes: { files: 2, risky: 1 }, needsReview: true });
+      expect((await listTasks(world, { all: false, size: false })).tasks[0]).toMatchObject({
+        changes: { files: 2, risky: 1 },
+        needsReview: true,
+      });
     });
 
     test('shows a damaged task and hides no other because of it', async () => {
@@ -92,7 +159,11 @@ describe('with tasks of every kind', () => {
       const paths = task('odd', { state: 'running' });
       rmSync(paths.upper, { recursive: true });
       writeFileSync(paths.upper, 'not a directory');
-      expect((await listTasks(world, { all: false, size: false })).tasks[0]).toMatchObject({ state: 'interrupted', changed: true, needsReview: true });
+      expect((await listTasks(world, { all: false, size: false })).tasks[0]).toMatchObject({
+        state: 'interrupted',
+        changed: true,
+        needsReview: true,
+      });
     });
   });
 
@@ -104,7 +175,25 @@ describe('with tasks of every kind', () => {
       task('npm-test-9xyz', { files: ['a'], ageMs: HOUR });
       task('make-b2b2', { files: ['a'], ageMs: 2 * HOUR });
       task('make-b2b2-more', { files: ['a'], ageMs: 1, project: '/elsewhere' });
-      expect(await Promise.all([found('npm-test-4kd2'), found('npm-test-9'), found('make-b2b2'), found('@'), found('@1'), found('@2'), found('@3')])).toEqual(['npm-test-4kd2', 'npm-test-9xyz', 'make-b2b2', 'npm-test-9xyz', 'npm-test-9xyz', 'make-b2b2', 'npm-test-4kd2']);
+      expect(
+        await Promise.all([
+          found('npm-test-4kd2'),
+          found('npm-test-9'),
+          found('make-b2b2'),
+          found('@'),
+          found('@1'),
+          found('@2'),
+          found('@3'),
+        ]),
+      ).toEqual([
+        'npm-test-4kd2',
+        'npm-test-9xyz',
+        'make-b2b2',
+        'npm-test-9xyz',
+        'npm-test-9xyz',
+        'make-b2b2',
+        'npm-test-4kd2',
+      ]);
     });
 
     test('without a name when only one has changes, and then it is said which', async () => {
@@ -118,19 +207,31 @@ describe('with tasks of every kind', () => {
     });
 
     test('or not: the error says what there is', async () => {
-      await expect(found()).rejects.toMatchObject({ code: 'task.not-found', message: 'No task of this project has changes to look at.' });
+      await expect(found()).rejects.toMatchObject({
+        code: 'task.not-found',
+        message: 'No task of this project has changes to look at.',
+      });
       await expect(found('@')).rejects.toMatchObject({ code: 'task.not-found' });
       task('npm-1', { files: ['a'], ageMs: HOUR });
       task('npm-2', { files: ['a'], ageMs: 2 * HOUR });
       await expect(found()).rejects.toMatchObject({ code: 'task.ambiguous', details: { tasks: ['npm-1', 'npm-2'] } });
-      await expect(found('npm')).rejects.toMatchObject({ code: 'task.ambiguous', details: { tasks: ['npm-1', 'npm-2'] } });
-      for (const name of ['other', '', '.', '..', '../tasks/npm-1', 'npm-1/..', '@0', '@3', '@x', '\u001b[2J']) await expect(found(name)).rejects.toMatchObject({ code: 'task.not-found' });
+      await expect(found('npm')).rejects.toMatchObject({
+        code: 'task.ambiguous',
+        details: { tasks: ['npm-1', 'npm-2'] },
+      });
+      for (const name of ['other', '', '.', '..', '../tasks/npm-1', 'npm-1/..', '@0', '@3', '@x', '\u001b[2J'])
+        await expect(found(name)).rejects.toMatchObject({ code: 'task.not-found' });
     });
   });
 
   describe('cleanup', () => {
-    async function cleaned(options: { all?: boolean; olderThanMs?: number } = {}): Promise<{ removed: string[]; kept: string[] }> {
-      const { items, kept } = await planCleanup(world, { all: options.all ?? false, olderThanMs: options.olderThanMs ?? 0 });
+    async function cleaned(
+      options: { all?: boolean; olderThanMs?: number } = {},
+    ): Promise<{ removed: string[]; kept: string[] }> {
+      const { items, kept } = await planCleanup(world, {
+        all: options.all ?? false,
+        olderThanMs: options.olderThanMs ?? 0,
+      });
       const own = items.filter(({ kind }) => kind !== 'cgroup' && kind !== 'process');
       const removed: string[] = [];
       for (const item of own) if (await item.remove()) removed.push(`${item.kind} ${item.name.replace(`${dir}/`, '')}`);
@@ -147,7 +248,10 @@ describe('with tasks of every kind', () => {
       task('runs', { state: 'running', live: true });
       task('asks', { state: 'stopped', live: true });
       writeFileSync(task('broken').task, 'x');
-      expect(await cleaned()).toEqual({ removed: ['task empty', 'task killed', 'task killed-early', 'task merged'], kept: ['broken', 'killed-work', 'review'] });
+      expect(await cleaned()).toEqual({
+        removed: ['task empty', 'task killed', 'task killed-early', 'task merged'],
+        kept: ['broken', 'killed-work', 'review'],
+      });
       expect(readdirSync(join(world.stateDir, 'tasks'))).toEqual(['asks', 'broken', 'killed-work', 'review', 'runs']);
       expect(readFileSync(join(taskPaths(world.stateDir, 'killed-work').upper, 'work.txt'), 'utf8')).toBe('changed\n');
     });
@@ -167,7 +271,10 @@ describe('with tasks of every kind', () => {
       task('old', { state: 'no-changes', ageMs: 9 * HOUR, more: { endedAtMs: Date.now() - 8 * HOUR } });
       task('recent', { state: 'no-changes', ageMs: 9 * HOUR, more: { endedAtMs: Date.now() - HOUR } });
       task('recent-work', { files: ['a'], ageMs: 2 * HOUR });
-      expect(await cleaned({ all: true, olderThanMs: 3 * HOUR })).toEqual({ removed: ['task old'], kept: ['recent-work'] });
+      expect(await cleaned({ all: true, olderThanMs: 3 * HOUR })).toEqual({
+        removed: ['task old'],
+        kept: ['recent-work'],
+      });
     });
 
     test('leaves a task alone that another ags is working on, also when that began after it was looked at', async () => {
@@ -197,7 +304,16 @@ describe('with tasks of every kind', () => {
       };
       const ancient = new Date(Date.now() - 31 * 24 * HOUR);
       for (const path of ['state/tasks/half/', 'state/probe-1/', 'cache/plan-1/']) place(path, old);
-      for (const path of ['state/tasks/young/', 'state/tasks/.removing-x/', 'state/probe-2/', 'cache/plan-2/', 'state/trust.json', 'state/trust.json.12.tmp', 'cache/scan-1.json']) place(path);
+      for (const path of [
+        'state/tasks/young/',
+        'state/tasks/.removing-x/',
+        'state/probe-2/',
+        'cache/plan-2/',
+        'state/trust.json',
+        'state/trust.json.12.tmp',
+        'cache/scan-1.json',
+      ])
+        place(path);
       place('state/trust.json.11.tmp', old);
       place('cache/scan-2.json', ancient);
       const paths = task('review', { files: ['a'] });
@@ -205,7 +321,16 @@ describe('with tasks of every kind', () => {
       writeFileSync(`${paths.lock}.999`, 'x');
       utimesSync(`${paths.lock}.999`, old, old);
       const { removed } = await cleaned();
-      expect(removed.toSorted()).toEqual(['directory cache/plan-1', 'directory state/probe-1', 'directory state/tasks/.removing-x', 'file cache/scan-2.json', 'file state/trust.json.11.tmp', 'lock review/lock', 'lock review/lock.999', 'task half']);
+      expect(removed.toSorted()).toEqual([
+        'directory cache/plan-1',
+        'directory state/probe-1',
+        'directory state/tasks/.removing-x',
+        'file cache/scan-2.json',
+        'file state/trust.json.11.tmp',
+        'lock review/lock',
+        'lock review/lock.999',
+        'task half',
+      ]);
       expect(readdirSync(paths.root).toSorted()).toEqual(['run', 'run.json', 'task.json']);
     });
 
@@ -223,11 +348,20 @@ describe('with tasks of every kind', () => {
       const paths = task('review', { files: ['a'] });
       mkdirSync(paths.journal);
       const journal = join(paths.journal, '0001');
-      await applyAll({ project: project(), journal, changes: [{ op: { kind: 'write', path: 'new.txt', mode: '100644', bytes: Buffer.from('new') }, expect: null }] });
-      const file = JSON.parse(readFileSync(join(journal, 'journal.json'), 'utf8')) as { steps: { temporary: string; outcome: unknown }[] };
+      await applyAll({
+        project: project(),
+        journal,
+        changes: [{ op: { kind: 'write', path: 'new.txt', mode: '100644', bytes: Buffer.from('new') }, expect: null }],
+      });
+      const file = JSON.parse(readFileSync(join(journal, 'journal.json'), 'utf8')) as {
+        steps: { temporary: string; outcome: unknown }[];
+      };
       const temporary = join(project(), file.steps[0]?.temporary ?? '');
       renameSync(join(project(), 'new.txt'), temporary);
-      writeFileSync(join(journal, 'journal.json'), JSON.stringify({ ...file, state: 'applying', steps: file.steps.map((step) => ({ ...step, outcome: null })) }));
+      writeFileSync(
+        join(journal, 'journal.json'),
+        JSON.stringify({ ...file, state: 'applying', steps: file.steps.map((step) => ({ ...step, outcome: null })) }),
+      );
       expect(await cleaned()).toEqual({ removed: ['apply review'], kept: ['review'] });
       expect(readdirSync(project())).toEqual([]);
       expect(await cleaned()).toEqual({ removed: [], kept: ['review'] });
@@ -255,13 +389,18 @@ describe('processes of dead runners', () => {
 
   /** A process whose parent has ended. */
   async function orphan(env: Record<string, string>): Promise<number> {
-    const out = execFileSync('sh', ['-c', 'sleep 300 > /dev/null 2>&1 & echo $!'], { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    const out = execFileSync('sh', ['-c', 'sleep 300 > /dev/null 2>&1 & echo $!'], {
+      env,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     const pid = Number(out);
     pids.push(pid);
     await sleep(50);
     return pid;
   }
-  const strays = (isLive: (task: string) => boolean = () => false): number[] => findStrays(isLive).map(({ pid }) => pid);
+  const strays = (isLive: (task: string) => boolean = () => false): number[] =>
+    findStrays(isLive).map(({ pid }) => pid);
 
   test('are found by what the launcher was given', async () => {
     const pid = await orphan(LAUNCHER);
@@ -287,10 +426,19 @@ describe('processes of dead runners', () => {
 
   test('are ended by cleanup and by a sweep', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'ags-strays-'));
-    const world = { stateDir: dir, cacheDir: dir, home: dir, cwd: dir, env: {}, now: () => new Date() } as unknown as World;
+    const world = {
+      stateDir: dir,
+      cacheDir: dir,
+      home: dir,
+      cwd: dir,
+      env: {},
+      now: () => new Date(),
+    } as unknown as World;
     try {
       const first = await orphan(LAUNCHER);
-      const item = (await planCleanup(world, { all: false, olderThanMs: 0 })).items.find(({ name }) => name === String(first));
+      const item = (await planCleanup(world, { all: false, olderThanMs: 0 })).items.find(
+        ({ name }) => name === String(first),
+      );
       expect(item).toMatchObject({ kind: 'process', why: 'of some-task-4kd2, whose ags was killed' });
       expect(await item?.remove()).toBe(true);
       const second = await orphan(LAUNCHER);
@@ -305,7 +453,15 @@ describe('processes of dead runners', () => {
 describe.each(CALLERS)('the commands as %s', (caller) => {
   /** A sandbox that runs until it is ended. */
   async function running(machine: Machine, name: string, script = 'sleep 300'): Promise<ChildProcess> {
-    const child = machine.start(['exec', '--name', name, '--', 'sh', '-c', `${script === 'sleep 300' ? '' : `${script}; `}echo ready; sleep 300`]);
+    const child = machine.start([
+      'exec',
+      '--name',
+      name,
+      '--',
+      'sh',
+      '-c',
+      `${script === 'sleep 300' ? '' : `${script}; `}echo ready; sleep 300`,
+    ]);
     await new Promise<void>((resolve, reject) => {
       child.stdout?.once('data', () => resolve());
       child.once('exit', (code) => reject(new Error(`ended with ${code}`)));
@@ -316,11 +472,25 @@ describe.each(CALLERS)('the commands as %s', (caller) => {
 
   test('a place without tasks says what to do', async () => {
     using machine = createMachine(caller);
-    expect(await machine.ags(['list'])).toEqual({ code: 0, signal: null, stdout: '', stderr: 'No task of this project is running or waits for a review.\nStart one: ags exec -- <command>\n' });
+    expect(await machine.ags(['list'])).toEqual({
+      code: 0,
+      signal: null,
+      stdout: '',
+      stderr: 'No task of this project is running or waits for a review.\nStart one: ags exec -- <command>\n',
+    });
     expect(await machine.ags(['list', '-q'])).toEqual({ code: 0, signal: null, stdout: '', stderr: '' });
-    expect(JSON.parse((await machine.ags(['list', '--json'])).stdout)).toEqual({ project: machine.project, elsewhere: 0, tasks: [] });
+    expect(JSON.parse((await machine.ags(['list', '--json'])).stdout)).toEqual({
+      project: machine.project,
+      elsewhere: 0,
+      tasks: [],
+    });
     // Other tests on this machine may have left groups, which are anybody's to remove.
-    expect((await machine.ags(['cleanup'])).stdout.replace(/^Removed\n( {2}(cgroup|process) .*\n)+\n.*\n$/, 'There is nothing to clean up.\n')).toBe('There is nothing to clean up.\n');
+    expect(
+      (await machine.ags(['cleanup'])).stdout.replace(
+        /^Removed\n( {2}(cgroup|process) .*\n)+\n.*\n$/,
+        'There is nothing to clean up.\n',
+      ),
+    ).toBe('There is nothing to clean up.\n');
   });
 
   test('a killed ags leaves no process, and its task is listed, kept if it has changes, and removed if not', async () => {
@@ -331,8 +501,17 @@ describe.each(CALLERS)('the commands as %s', (caller) => {
       child.kill('SIGKILL');
       await ended(child);
     }
-    const listing = (await machine.ags(['list'])).stdout.split('\n').map((line) => line.trim().split(/ {2,}/).slice(0, 3));
-    expect(listing).toEqual([['NAME', 'STATE', 'CHANGES'], [expect.stringMatching(/^busy-/), 'interrupted', 'yes'], ['ags was killed while it ran.'], [expect.stringMatching(/^idle-/), 'interrupted', 'none'], ['ags was killed while it ran.'], ['']]);
+    const listing = (await machine.ags(['list'])).stdout
+      .split('\n')
+      .map((line) => line.trim().split(/ {2,}/).slice(0, 3));
+    expect(listing).toEqual([
+      ['NAME', 'STATE', 'CHANGES'],
+      [expect.stringMatching(/^busy-/), 'interrupted', 'yes'],
+      ['ags was killed while it ran.'],
+      [expect.stringMatching(/^idle-/), 'interrupted', 'none'],
+      ['ags was killed while it ran.'],
+      [''],
+    ]);
     const before = machine.tasks();
     const dry = await machine.ags(['cleanup', '--dry-run']);
     expect(dry.stdout).toMatch(/^Would be removed\n(.*\n)* {2}task +idle-/);
@@ -352,13 +531,22 @@ describe.each(CALLERS)('the commands as %s', (caller) => {
     const old = new Date(Date.now() - HOUR);
     rmSync(join(cache, 'etc.json'));
     mkdirSync(join(cache, 'etc-unused'));
-    for (const name of readdirSync(cache).filter((entry) => entry.startsWith('etc-'))) utimesSync(join(cache, name), old, old);
+    for (const name of readdirSync(cache).filter((entry) => entry.startsWith('etc-')))
+      utimesSync(join(cache, name), old, old);
     expect((await machine.ags(['cleanup', '--all', '--yes'])).stdout).toContain('1 sandbox is running');
-    expect(readdirSync(cache).filter((name) => name.startsWith('etc-'))).toEqual([expect.not.stringMatching('etc-unused')]);
-    expect((await machine.ags(['cleanup', '--all', '--yes'], { env: { XDG_STATE_HOME: join(machine.home, 'other') } })).code).toBe(0);
+    expect(readdirSync(cache).filter((name) => name.startsWith('etc-'))).toEqual([
+      expect.not.stringMatching('etc-unused'),
+    ]);
+    expect(
+      (await machine.ags(['cleanup', '--all', '--yes'], { env: { XDG_STATE_HOME: join(machine.home, 'other') } })).code,
+    ).toBe(0);
     // This one's runner is the process of the test, which may be another user's.
     const identity = process.getuid?.() === 0 ? { uid: machine.uid, gid: machine.uid } : {};
-    const other = spawn('sleep', ['300'], { env: { PATH: '/usr/bin:/bin', AGS_RUN: 'other-4kd2' }, stdio: 'ignore', ...identity });
+    const other = spawn('sleep', ['300'], {
+      env: { PATH: '/usr/bin:/bin', AGS_RUN: 'other-4kd2' },
+      stdio: 'ignore',
+      ...identity,
+    });
     await sleep(50);
     expect((await machine.ags(['cleanup'])).code).toBe(0);
     expect([child, other].map(({ exitCode, signalCode }) => exitCode ?? signalCode)).toEqual([null, null]);
@@ -372,22 +560,51 @@ describe.each(CALLERS)('the commands as %s', (caller) => {
     using machine = createMachine(caller);
     const child = await running(machine, 'runs');
     const [id = ''] = machine.tasks();
-    expect(await machine.ags(['rm', 'runs'])).toEqual({ code: 7, signal: null, stdout: '', stderr: `ags: ${id} is running.\n     To end it and throw the changes away: ags rm --force ${id}\n` });
+    expect(await machine.ags(['rm', 'runs'])).toEqual({
+      code: 7,
+      signal: null,
+      stdout: '',
+      stderr: `ags: ${id} is running.\n     To end it and throw the changes away: ags rm --force ${id}\n`,
+    });
     expect(child.exitCode).toBe(null);
     const end = ended(child);
-    expect(await machine.ags(['rm', '--force', 'runs'])).toEqual({ code: 0, signal: null, stdout: expect.stringMatching(new RegExp(`^Removed ${id}, .* freed\\.\n$`)), stderr: '' });
+    expect(await machine.ags(['rm', '--force', 'runs'])).toEqual({
+      code: 0,
+      signal: null,
+      stdout: expect.stringMatching(new RegExp(`^Removed ${id}, .* freed\\.\n$`)),
+      stderr: '',
+    });
     await end;
-    expect({ tasks: machine.tasks(), left: await leftovers(machine), signal: child.signalCode }).toEqual({ tasks: [], left: [], signal: 'SIGKILL' });
+    expect({ tasks: machine.tasks(), left: await leftovers(machine), signal: child.signalCode }).toEqual({
+      tasks: [],
+      left: [],
+      signal: 'SIGKILL',
+    });
   });
 
   test('rm throws no change away without being told to', async () => {
     using machine = createMachine(caller);
-    await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', 'echo x > new.txt; mkdir -p deep/er; chmod 000 deep']);
+    await machine.ags([
+      'exec',
+      '--name',
+      'work',
+      '--',
+      'sh',
+      '-c',
+      'echo x > new.txt; mkdir -p deep/er; chmod 000 deep',
+    ]);
     const [id = ''] = machine.tasks();
-    expect(await machine.ags(['rm', '@'])).toEqual({ code: 2, signal: null, stdout: '', stderr: `ags: There are changes that were not reviewed: ${id}\n     To throw them away without being asked: ags rm --yes ${id}\n` });
+    expect(await machine.ags(['rm', '@'])).toEqual({
+      code: 2,
+      signal: null,
+      stdout: '',
+      stderr: `ags: There are changes that were not reviewed: ${id}\n     To throw them away without being asked: ags rm --yes ${id}\n`,
+    });
     expect((await machine.ags(['rm', '--json', id])).code).toBe(2);
     expect(machine.tasks()).toEqual([id]);
-    expect(JSON.parse((await machine.ags(['rm', '--yes', '--json', id, '@'])).stdout)).toEqual({ removed: [{ name: id, freedBytes: expect.any(Number) }] });
+    expect(JSON.parse((await machine.ags(['rm', '--yes', '--json', id, '@'])).stdout)).toEqual({
+      removed: [{ name: id, freedBytes: expect.any(Number) }],
+    });
     expect(machine.tasks()).toEqual([]);
     expect(machine.git('status', '--short')).toBe('');
   });
@@ -397,7 +614,8 @@ describe.each(CALLERS)('the commands as %s', (caller) => {
     await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', 'echo x > new.txt']);
     const [id = ''] = machine.tasks();
     writeFileSync(join(machine.stateDir, 'tasks', id, 'run.json'), 'damaged');
-    for (const name of ['../..', '..', '.', '', '/etc']) expect((await machine.ags(['rm', '--yes', '--force', '--', name])).code).toBe(3);
+    for (const name of ['../..', '..', '.', '', '/etc'])
+      expect((await machine.ags(['rm', '--yes', '--force', '--', name])).code).toBe(3);
     expect((await machine.ags(['list', '--all'])).stdout).toMatch(new RegExp(`${id} +damaged`));
     expect((await machine.ags(['rm', '--yes', id])).code).toBe(0);
     expect(machine.tasks()).toEqual([]);
@@ -408,12 +626,38 @@ describe.each(CALLERS)('the commands as %s', (caller) => {
     using machine = createMachine(caller);
     await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', 'echo x > new.txt']);
     const [id = ''] = machine.tasks();
-    expect(await machine.ags(['cleanup', '--all'])).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(id) as string });
-    expect(await machine.ags(['cleanup', '--older-than', 'soon'])).toMatchObject({ code: 2, stderr: expect.stringContaining('--older-than needs a time, not "soon".') as string });
-    expect(JSON.parse((await machine.ags(['cleanup', '--all', '--older-than', '1h', '--json'])).stdout)).toMatchObject({ kept: [{ name: id, state: expect.any(String) as string, project: machine.project }] });
+    expect(await machine.ags(['cleanup', '--all'])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining(id) as string,
+    });
+    expect(await machine.ags(['cleanup', '--older-than', 'soon'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--older-than needs a time, not "soon".') as string,
+    });
+    expect(JSON.parse((await machine.ags(['cleanup', '--all', '--older-than', '1h', '--json'])).stdout)).toMatchObject({
+      kept: [{ name: id, state: expect.any(String) as string, project: machine.project }],
+    });
     expect(machine.tasks()).toEqual([id]);
-    const done = JSON.parse((await machine.ags(['cleanup', '--all', '--yes', '--json'])).stdout) as { removed: { kind: string }[] };
-    expect({ ...done, removed: done.removed.filter(({ kind }) => kind === 'task') }).toEqual({ dryRun: false, removed: [{ kind: 'task', name: id, why: 'ended, with changes that were not reviewed', bytes: expect.any(Number) as number, losesWork: true }], failed: [], kept: [], running: 0, freedBytes: expect.any(Number) as number });
+    const done = JSON.parse((await machine.ags(['cleanup', '--all', '--yes', '--json'])).stdout) as {
+      removed: { kind: string }[];
+    };
+    expect({ ...done, removed: done.removed.filter(({ kind }) => kind === 'task') }).toEqual({
+      dryRun: false,
+      removed: [
+        {
+          kind: 'task',
+          name: id,
+          why: 'ended, with changes that were not reviewed',
+          bytes: expect.any(Number) as number,
+          losesWork: true,
+        },
+      ],
+      failed: [],
+      kept: [],
+      running: 0,
+      freedBytes: expect.any(Number) as number,
+    });
     expect(machine.tasks()).toEqual([]);
   });
 });

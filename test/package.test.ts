@@ -13,8 +13,23 @@ beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), 'ags-package-'));
   const quiet = { cwd: ROOT, encoding: 'utf8' as const, stdio: 'pipe' as const };
   // The scripts have built dist/ already; packing must not build it again under the feet of the other tests.
-  const [packed] = JSON.parse(execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', dir], quiet)) as { filename: string }[];
-  execFileSync('npm', ['install', '--global', '--prefix', join(dir, 'prefix'), '--prefer-offline', '--no-audit', '--no-fund', join(dir, packed?.filename ?? '')], quiet);
+  const [packed] = JSON.parse(
+    execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', dir], quiet),
+  ) as { filename: string }[];
+  execFileSync(
+    'npm',
+    [
+      'install',
+      '--global',
+      '--prefix',
+      join(dir, 'prefix'),
+      '--prefer-offline',
+      '--no-audit',
+      '--no-fund',
+      join(dir, packed?.filename ?? ''),
+    ],
+    quiet,
+  );
 }, 120_000);
 
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -23,7 +38,11 @@ const installed = (): string => join(dir, 'prefix/lib/node_modules/@ags/cli');
 
 test('the installed command runs a sandbox', async () => {
   using machine = createMachine('root');
-  const out = execFileSync(join(dir, 'prefix/bin/ags'), ['exec', '--', 'sh', '-c', 'echo "$AGS_SANDBOX"; cat README.md'], { cwd: machine.project, env: machine.env, encoding: 'utf8' });
+  const out = execFileSync(
+    join(dir, 'prefix/bin/ags'),
+    ['exec', '--', 'sh', '-c', 'echo "$AGS_SANDBOX"; cat README.md'],
+    { cwd: machine.project, env: machine.env, encoding: 'utf8' },
+  );
   expect(out).toBe('1\n# project\n');
 });
 
@@ -35,7 +54,16 @@ test('it knows its version and its commands', () => {
 });
 
 test('it holds the command and no source, tests or machine-specific files', () => {
-  expect(readdirSync(installed()).toSorted()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'bin', 'dist', 'node_modules', 'package.json']);
+  expect(readdirSync(installed()).toSorted()).toEqual([
+    'CHANGELOG.md',
+    'LICENSE',
+    'README.md',
+    'SECURITY.md',
+    'bin',
+    'dist',
+    'node_modules',
+    'package.json',
+  ]);
   expect(readdirSync(join(installed(), 'dist'))).toEqual(['bundle']);
 });
 
@@ -43,5 +71,9 @@ test('what ags exec loads first contains neither zod nor yaml', () => {
   const bundle = join(installed(), 'dist/bundle');
   const hot = readdirSync(bundle).filter((name) => name === 'hot.cjs' || name === 'main.cjs');
   const text = hot.map((name) => readFileSync(join(bundle, name), 'utf8')).join('');
-  expect({ files: hot.length, zod: /ZodType|\$ZodObject/.test(text), yaml: /parseDocument/.test(text) }).toEqual({ files: 2, zod: false, yaml: false });
+  expect({ files: hot.length, zod: /ZodType|\$ZodObject/.test(text), yaml: /parseDocument/.test(text) }).toEqual({
+    files: 2,
+    zod: false,
+    yaml: false,
+  });
 });

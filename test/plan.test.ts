@@ -1,6 +1,16 @@
 // test/plan.test.ts: `ags plan` shows exactly what `ags exec` starts. The two golden plans below are the security model to read.
 import { execFileSync, spawnSync, type SpawnSyncReturns } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -17,14 +27,27 @@ import { plannedCgroup } from '../src/tasks/plan-view.ts';
 import { AGS, CALLERS, createMachine, type Machine } from './harness.ts';
 
 const GiB = 2 ** 30;
-const limits: Limits = { processes: 2048, memoryBytes: 4 * GiB, openFiles: 65_536, fileBytes: 20 * GiB, diskBytes: 20 * GiB, tmpBytes: GiB, cpuSeconds: null, wallSeconds: 1800 };
+const limits: Limits = {
+  processes: 2048,
+  memoryBytes: 4 * GiB,
+  openFiles: 65_536,
+  fileBytes: 20 * GiB,
+  diskBytes: 20 * GiB,
+  tmpBytes: GiB,
+  cpuSeconds: null,
+  wallSeconds: 1800,
+};
 const RUN = '/home/dev/.local/state/ags/tasks/npm-test-4kd2/run';
 const GIT = '/home/dev/app/.git';
 
 function planInput(user: PlanInput['user']): PlanInput {
   return {
     machine: {
-      system: [{ path: '/usr', link: null }, { path: '/bin', link: 'usr/bin' }, { path: '/lib', link: 'usr/lib' }],
+      system: [
+        { path: '/usr', link: null },
+        { path: '/bin', link: 'usr/bin' },
+        { path: '/lib', link: 'usr/lib' },
+      ],
       etc: [],
       toolDirs: ['/home/dev/.nvm'],
     },
@@ -34,7 +57,13 @@ function planInput(user: PlanInput['user']): PlanInput {
     etcDir: '/home/dev/.cache/ags/etc-4kd2xz',
     project: '/home/dev/app',
     cwd: '/home/dev/app/src',
-    workspace: { kind: 'overlay', lower: hostPath('/home/dev/app'), hidden: ['.env', 'certs/dev.pem'], upper: hostPath(`${RUN}/upper`), work: hostPath(`${RUN}/work`) },
+    workspace: {
+      kind: 'overlay',
+      lower: hostPath('/home/dev/app'),
+      hidden: ['.env', 'certs/dev.pem'],
+      upper: hostPath(`${RUN}/upper`),
+      work: hostPath(`${RUN}/work`),
+    },
     git: {
       mounts: [
         { from: `${RUN}/git`, to: GIT, writable: true, why: "the task's own git directory" },
@@ -42,7 +71,16 @@ function planInput(user: PlanInput['user']): PlanInput {
       ],
     },
     extraMounts: ['/srv/models'],
-    hostEnv: { PATH: '/home/dev/.nvm/bin:/usr/bin:/home/dev/secret/bin:relative', LANG: 'C.UTF-8', NVM_DIR: '/home/dev/.nvm', JAVA_HOME: '/elsewhere/jdk', MYAPP_MODE: 'test', AWS_SECRET_ACCESS_KEY: 'secret', SSH_AUTH_SOCK: '/tmp/agent', LD_PRELOAD: '/x.so' },
+    hostEnv: {
+      PATH: '/home/dev/.nvm/bin:/usr/bin:/home/dev/secret/bin:relative',
+      LANG: 'C.UTF-8',
+      NVM_DIR: '/home/dev/.nvm',
+      JAVA_HOME: '/elsewhere/jdk',
+      MYAPP_MODE: 'test',
+      AWS_SECRET_ACCESS_KEY: 'secret',
+      SSH_AUTH_SOCK: '/tmp/agent',
+      LD_PRELOAD: '/x.so',
+    },
     envPass: ['LANG', 'MYAPP_*'],
     pathEnv: ['NVM_DIR', 'JAVA_HOME'],
     envSet: { LOG_LEVEL: 'debug' },
@@ -57,7 +95,13 @@ function golden(callerIsRoot: boolean): string {
   const uid = callerIsRoot ? 1001 : 1000;
   const user = { uid, gid: uid, name: callerIsRoot ? 'agent' : 'dev', shell: '/bin/bash' };
   const spec = planSandbox(planInput(user));
-  const host = { memoryBytes: 16 * GiB, kernel: '6.1.0', procLimits: '', cgroup: { kind: 'none', why: 'no cgroup' }, prlimit: '/usr/bin/prlimit' } as const;
+  const host = {
+    memoryBytes: 16 * GiB,
+    kernel: '6.1.0',
+    procLimits: '',
+    cgroup: { kind: 'none', why: 'no cgroup' },
+    prlimit: '/usr/bin/prlimit',
+  } as const;
   const launch = planLaunch({
     spec,
     command: ['npm', 'test'],
@@ -74,7 +118,9 @@ function golden(callerIsRoot: boolean): string {
     terminal: false,
     stdinIsTerminal: false,
   });
-  const argv = launch.argv.map((word) => (word === USER_LAUNCHER ? 'USER_LAUNCHER' : word === ROOT_LAUNCHER ? 'ROOT_LAUNCHER' : shellQuote(word)));
+  const argv = launch.argv.map((word) =>
+    word === USER_LAUNCHER ? 'USER_LAUNCHER' : word === ROOT_LAUNCHER ? 'ROOT_LAUNCHER' : shellQuote(word),
+  );
   return [
     `network ${spec.network}, hostname ${spec.hostname}, in ${spec.workdir}`,
     '',
@@ -84,7 +130,9 @@ function golden(callerIsRoot: boolean): string {
     '',
     ...launch.staged.map(({ from, at }) => `staged ${at} ${from}`),
     ...launch.files.map(({ path, content }) => `made ${path} ${JSON.stringify(content)}`),
-    ...Object.entries(accountFiles(user, '/home/dev')).map(([name, content]) => `made /etc/${name} ${JSON.stringify(content)}`),
+    ...Object.entries(accountFiles(user, '/home/dev')).map(
+      ([name, content]) => `made /etc/${name} ${JSON.stringify(content)}`,
+    ),
   ].join('\n');
 }
 
@@ -233,12 +281,51 @@ describe('the plan of a sandbox, in full', () => {
   });
 
   test('shows every argument of bwrap once, one option per line, also values that look like options', () => {
-    const args = ['--unshare-user', '--setenv', 'A', '--bind', '--ro-bind', '/a b', "/it's", '--size', '1', '--perms', '0755', '--tmpfs', '/tmp', '--chdir', '/x'];
-    expect(optionLines(args)).toEqual(['--unshare-user', '--setenv A --bind', "--ro-bind '/a b' '/it'\\''s'", '--size 1', '--perms 0755', '--tmpfs /tmp', '--chdir /x']);
+    const args = [
+      '--unshare-user',
+      '--setenv',
+      'A',
+      '--bind',
+      '--ro-bind',
+      '/a b',
+      "/it's",
+      '--size',
+      '1',
+      '--perms',
+      '0755',
+      '--tmpfs',
+      '/tmp',
+      '--chdir',
+      '/x',
+    ];
+    expect(optionLines(args)).toEqual([
+      '--unshare-user',
+      '--setenv A --bind',
+      "--ro-bind '/a b' '/it'\\''s'",
+      '--size 1',
+      '--perms 0755',
+      '--tmpfs /tmp',
+      '--chdir /x',
+    ]);
   });
 
   test('is quoted so that a shell reads back the very same words, and a terminal obeys none of them', () => {
-    const words = ['plain', '', "it's", 'a b', '$HOME `x` "y" \\', 'line\nbreak', 'tab\there', '\u001b[31mred', 'b\u202Eidi', 'ü–日本', '-n', '*', '~', USER_LAUNCHER];
+    const words = [
+      'plain',
+      '',
+      "it's",
+      'a b',
+      '$HOME `x` "y" \\',
+      'line\nbreak',
+      'tab\there',
+      '\u001b[31mred',
+      'b\u202Eidi',
+      'ü–日本',
+      '-n',
+      '*',
+      '~',
+      USER_LAUNCHER,
+    ];
     const line = commandLine(words);
     const read = spawnSync('bash', ['-c', `printf '%s\\0' ${line}`], { encoding: 'utf8' });
     expect(read.stdout.split('\0').slice(0, -1)).toEqual(words);
@@ -248,9 +335,26 @@ describe('the plan of a sandbox, in full', () => {
 
 test.each<[string, (dir: string) => CgroupPlan]>([
   ['no cgroup', () => ({ kind: 'none', why: 'there is none' })],
-  ['a systemd scope', () => ({ kind: 'scope', systemdRun: '/usr/bin/systemd-run', slice: '/nowhere', manager: '/nowhere', runtimeDir: '/run/user/1000', holds: ['memory', 'pids'] })],
+  [
+    'a systemd scope',
+    () => ({
+      kind: 'scope',
+      systemdRun: '/usr/bin/systemd-run',
+      slice: '/nowhere',
+      manager: '/nowhere',
+      runtimeDir: '/run/user/1000',
+      holds: ['memory', 'pids'],
+    }),
+  ],
   ['cgroup v2', (dir) => ({ kind: 'v2', parent: dir, holds: ['memory', 'pids'], enable: [], processesAtMost: null })],
-  ['cgroup v1', (dir) => ({ kind: 'v1', parents: { memory: join(dir, 'memory'), pids: join(dir, 'pids') }, holds: ['memory', 'pids'] })],
+  [
+    'cgroup v1',
+    (dir) => ({
+      kind: 'v1',
+      parents: { memory: join(dir, 'memory'), pids: join(dir, 'pids') },
+      holds: ['memory', 'pids'],
+    }),
+  ],
 ])('with %s, what is planned is what is opened, but for the name', (_, planFor) => {
   const dir = mkdtempSync(join(tmpdir(), 'ags-plan-'));
   for (const name of ['memory', 'pids']) mkdirSync(join(dir, name));
@@ -258,7 +362,11 @@ test.each<[string, (dir: string) => CgroupPlan]>([
     const plan = planFor(dir);
     const opened = openCgroup(plan, 'x', limits);
     const rename = (words: readonly string[]): string[] => words.map((word) => word.replace(opened.name, 'ags-<new>'));
-    expect(plannedCgroup(plan, limits)).toEqual({ files: rename(opened.enterFiles), prefix: rename(opened.prefix), env: opened.env });
+    expect(plannedCgroup(plan, limits)).toEqual({
+      files: rename(opened.enterFiles),
+      prefix: rename(opened.prefix),
+      env: opened.env,
+    });
   } finally {
     rmSync(dir, { recursive: true });
   }
@@ -293,17 +401,38 @@ describe.each(CALLERS)('ags plan as %s', (caller) => {
   test('tells people what is hidden, what is not, who holds each limit, and no value they handed on themselves', async () => {
     using machine = createMachine(caller, { files: { 'a.txt': 'a\n', 'keys/dev.pem': 'k\n' } });
     machine.write('.env', 'TOKEN=1\n');
-    const { stdout } = await machine.ags(['plan', '-e', 'MY_TOKEN', '-e', 'MODE=test', '--limit', 'time=90s', '--', 'npm', 'test'], { env: { MY_TOKEN: 'very-secret', OTHER: 'not passed' } });
-    const section = (title: string): string[] => stdout.split('\n\n').find((part) => part.startsWith(title))?.split('\n').slice(1) ?? [];
+    const { stdout } = await machine.ags(
+      ['plan', '-e', 'MY_TOKEN', '-e', 'MODE=test', '--limit', 'time=90s', '--', 'npm', 'test'],
+      { env: { MY_TOKEN: 'very-secret', OTHER: 'not passed' } },
+    );
+    const section = (title: string): string[] =>
+      stdout
+        .split('\n\n')
+        .find((part) => part.startsWith(title))
+        ?.split('\n')
+        .slice(1) ?? [];
     expect(section('Hidden')).toEqual(['  .env']);
     expect(section('Visible although')).toEqual(['  keys/dev.pem']);
-    expect(section('Environment')).toEqual(expect.arrayContaining(['  MY_TOKEN     (set)', '  MODE         test', '  AGS_TASK     <new>', '  LANG         C.UTF-8']));
+    expect(section('Environment')).toEqual(
+      expect.arrayContaining([
+        '  MY_TOKEN     (set)',
+        '  MODE         test',
+        '  AGS_TASK     <new>',
+        '  LANG         C.UTF-8',
+      ]),
+    );
     expect(section('Limits').at(-1)).toBe('  time       watched             90 s from start to end');
-    expect(section('Mounts').filter((line) => line.startsWith('  rw')).map((line) => line.trim().split(/\s+/)[1])).toEqual(['/proc', '/dev/shm', '/tmp', machine.home, machine.project, `${machine.project}/.git`]);
+    expect(
+      section('Mounts')
+        .filter((line) => line.startsWith('  rw'))
+        .map((line) => line.trim().split(/\s+/)[1]),
+    ).toEqual(['/proc', '/dev/shm', '/tmp', machine.home, machine.project, `${machine.project}/.git`]);
     expect(stdout.split('\n')[0]).toMatch(/^native · overlay · /);
     expect(stdout).not.toContain('very-secret');
     expect(stdout).not.toContain('not passed');
-    expect((await machine.ags(['plan', '--json', '-e', 'MY_TOKEN'], { env: { MY_TOKEN: 'very-secret' } })).stdout).toContain('"MY_TOKEN": "very-secret"');
+    expect(
+      (await machine.ags(['plan', '--json', '-e', 'MY_TOKEN'], { env: { MY_TOKEN: 'very-secret' } })).stdout,
+    ).toContain('"MY_TOKEN": "very-secret"');
   });
 
   test('shows names that would trick a terminal as text', async () => {
@@ -318,41 +447,77 @@ describe.each(CALLERS)('ags plan as %s', (caller) => {
   test('fails as ags exec would', async () => {
     using machine = createMachine(caller);
     expect(await machine.ags(['plan', '--limit', 'memory=lots', '--', 'true'])).toMatchObject({ code: 2, stdout: '' });
-    expect(await machine.ags(['plan', '--project', '/nowhere'])).toEqual({ code: 2, signal: null, stdout: '', stderr: expect.stringContaining('/nowhere is not a directory.') });
+    expect(await machine.ags(['plan', '--project', '/nowhere'])).toEqual({
+      code: 2,
+      signal: null,
+      stdout: '',
+      stderr: expect.stringContaining('/nowhere is not a directory.'),
+    });
   });
 });
 
 function tree(dir: string): string[] {
-  return execFileSync('find', ['.', '-printf', '%p %m %T@ %s\n'], { cwd: dir, encoding: 'utf8' }).split('\n').toSorted();
+  return execFileSync('find', ['.', '-printf', '%p %m %T@ %s\n'], { cwd: dir, encoding: 'utf8' })
+    .split('\n')
+    .toSorted();
 }
 
 /** Runs the real command where bwrap is a recorder that notes its arguments and then becomes bwrap. */
-function createRecorder(machine: Machine): { ags(args: readonly string[]): SpawnSyncReturns<string>; read(name: string): { argv: string[]; bwrapArgs: string[] } } {
+function createRecorder(machine: Machine): {
+  ags(args: readonly string[]): SpawnSyncReturns<string>;
+  read(name: string): { argv: string[]; bwrapArgs: string[] };
+} {
   const records = join(machine.root, 'records');
   mkdirSync(records);
   chmodSync(records, 0o777);
   copyFileSync('/usr/bin/bwrap', join(machine.root, 'bwrap'));
   const recorder = join(machine.root, 'recorder');
-  writeFileSync(recorder, `#!/bin/sh
+  writeFileSync(
+    recorder,
+    `#!/bin/sh
 [ "\${AGS_RUN:-}" ] || exec '${machine.root}/bwrap' "$@"
 record='${records}/'"$AGS_RUN.$$"
 printf '%s\\0' "$@" > "$record.argv"
 cat <&3 > "$record.args"
 exec '${machine.root}/bwrap' "$@" 3< "$record.args"
-`, { mode: 0o755 });
+`,
+    { mode: 0o755 },
+  );
   const asRoot = process.getuid?.() === 0;
   // In a mount namespace of this test alone.
-  const namespace = asRoot ? ['unshare', '--mount', '--propagation', 'private'] : ['unshare', '--user', '--map-current-user', '--keep-caps', '--mount'];
-  const become = asRoot ? ['setpriv', `--reuid=${machine.uid}`, `--regid=${machine.uid}`, '--clear-groups'] : ['setpriv', '--ambient-caps=-all', '--inh-caps=-all'];
+  const namespace = asRoot
+    ? ['unshare', '--mount', '--propagation', 'private']
+    : ['unshare', '--user', '--map-current-user', '--keep-caps', '--mount'];
+  const become = asRoot
+    ? ['setpriv', `--reuid=${machine.uid}`, `--regid=${machine.uid}`, '--clear-groups']
+    : ['setpriv', '--ambient-caps=-all', '--inh-caps=-all'];
   return {
     ags(args) {
-      const [file = '', ...rest] = [...namespace, 'sh', '-c', 'mount --bind "$1" /usr/bin/bwrap && shift && exec "$@"', 'sh', recorder, ...become, process.execPath, AGS, ...args];
+      const [file = '', ...rest] = [
+        ...namespace,
+        'sh',
+        '-c',
+        'mount --bind "$1" /usr/bin/bwrap && shift && exec "$@"',
+        'sh',
+        recorder,
+        ...become,
+        process.execPath,
+        AGS,
+        ...args,
+      ];
       return spawnSync(file, rest, { cwd: machine.project, env: machine.env, encoding: 'utf8', input: '' });
     },
     read(name) {
-      const record = readdirSync(records).find((file) => file.startsWith(`${name}-`) && file.endsWith('.argv'))?.replace('.argv', '') ?? '';
+      const record =
+        readdirSync(records)
+          .find((file) => file.startsWith(`${name}-`) && file.endsWith('.argv'))
+          ?.replace('.argv', '') ?? '';
       const [id = ''] = record.split('.');
-      const words = (kind: string): string[] => readFileSync(join(records, `${record}.${kind}`), 'utf8').split('\0').slice(0, -1).map((word) => word.replaceAll(id, '<new>'));
+      const words = (kind: string): string[] =>
+        readFileSync(join(records, `${record}.${kind}`), 'utf8')
+          .split('\0')
+          .slice(0, -1)
+          .map((word) => word.replaceAll(id, '<new>'));
       return { argv: words('argv'), bwrapArgs: words('args') };
     },
   };

@@ -1,7 +1,20 @@
 // test/private-git.test.ts: reading a repository without git says what git says, and the git directory that a sandbox gets
 // tells the same story as the user's own, without anything that runs or that is secret.
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AgsError } from '../src/protocol/errors.ts';
@@ -13,12 +26,20 @@ let scratch = '';
 beforeAll(() => {
   scratch = realpathSync(mkdtempSync('/tmp/ags-git-'));
   mkdirSync(join(scratch, 'home'));
-  writeFileSync(join(scratch, 'home/.gitconfig'), '[user]\n\tname = Dev\n\temail = dev@example.test\n[protocol "file"]\n\tallow = always\n[init]\n\tdefaultBranch = main\n');
+  writeFileSync(
+    join(scratch, 'home/.gitconfig'),
+    '[user]\n\tname = Dev\n\temail = dev@example.test\n[protocol "file"]\n\tallow = always\n[init]\n\tdefaultBranch = main\n',
+  );
 });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 function git(cwd: string, ...args: string[]): string {
-  return execFileSync('git', args, { cwd, encoding: 'utf8', env: { PATH: '/usr/bin:/bin', HOME: join(scratch, 'home'), LC_ALL: 'C.UTF-8', GIT_CONFIG_NOSYSTEM: '1' }, stdio: ['ignore', 'pipe', 'pipe'] }).replace(/\n$/, '');
+  return execFileSync('git', args, {
+    cwd,
+    encoding: 'utf8',
+    env: { PATH: '/usr/bin:/bin', HOME: join(scratch, 'home'), LC_ALL: 'C.UTF-8', GIT_CONFIG_NOSYSTEM: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  }).replace(/\n$/, '');
 }
 
 function tryGit(cwd: string, ...args: string[]): string {
@@ -56,11 +77,22 @@ function makeRepository(at: string, ...init: string[]): string {
   return at;
 }
 
-const inspect = (cwd: string): Promise<Repository | null> => inspectRepository(cwd, { home: join(scratch, 'home'), cacheDir: join(scratch, 'cache') });
+const inspect = (cwd: string): Promise<Repository | null> =>
+  inspectRepository(cwd, { home: join(scratch, 'home'), cacheDir: join(scratch, 'cache') });
 
 /** What git itself says, question by question. */
 function asGitSays(cwd: string): Omit<Repository, 'settings'> {
-  const rows = git(cwd, 'for-each-ref', '--format=%(objectname)%09%(refname)%09%(symref)', 'refs/heads', 'refs/remotes', 'refs/tags').split('\n').filter((row) => row !== '').map((row) => row.split('\t'));
+  const rows = git(
+    cwd,
+    'for-each-ref',
+    '--format=%(objectname)%09%(refname)%09%(symref)',
+    'refs/heads',
+    'refs/remotes',
+    'refs/tags',
+  )
+    .split('\n')
+    .filter((row) => row !== '')
+    .map((row) => row.split('\t'));
   const headRef = tryGit(cwd, 'symbolic-ref', '-q', 'HEAD');
   return {
     root: git(cwd, 'rev-parse', '--show-toplevel'),
@@ -70,7 +102,9 @@ function asGitSays(cwd: string): Omit<Repository, 'settings'> {
     headRef: headRef === '' ? null : headRef,
     headCommit: tryGit(cwd, 'rev-parse', '-q', '--verify', 'HEAD^{commit}') || null,
     // A remote's HEAD is only a pointer to another ref of the list.
-    refs: rows.filter(([, name = '', target = '']) => target === '' || !name.startsWith('refs/remotes/')).map(([oid = '', name = '']) => ({ name, oid })),
+    refs: rows
+      .filter(([, name = '', target = '']) => target === '' || !name.startsWith('refs/remotes/'))
+      .map(([oid = '', name = '']) => ({ name, oid })),
   };
 }
 
@@ -79,219 +113,356 @@ type Kind = readonly [name: string, fast: boolean, make: () => string];
 
 const KINDS: readonly Kind[] = [
   ['loose refs', true, () => repository()],
-  ['packed refs', true, () => {
-    const at = repository();
-    git(at, 'pack-refs', '--all');
-    return at;
-  }],
-  ['packed refs, some of them moved or deleted since', true, () => {
-    const at = repository();
-    git(at, 'pack-refs', '--all');
-    git(at, 'branch', '-f', 'other', 'main');
-    git(at, 'branch', '-D', 'deep/er/name');
-    git(at, 'branch', 'deep/er/newer');
-    commit(at, 'c.txt');
-    return at;
-  }],
+  [
+    'packed refs',
+    true,
+    () => {
+      const at = repository();
+      git(at, 'pack-refs', '--all');
+      return at;
+    },
+  ],
+  [
+    'packed refs, some of them moved or deleted since',
+    true,
+    () => {
+      const at = repository();
+      git(at, 'pack-refs', '--all');
+      git(at, 'branch', '-f', 'other', 'main');
+      git(at, 'branch', '-D', 'deep/er/name');
+      git(at, 'branch', 'deep/er/newer');
+      commit(at, 'c.txt');
+      return at;
+    },
+  ],
   ['a directory below the root', true, () => join(repository(), 'src')],
-  ['a detached HEAD', true, () => {
-    const at = repository();
-    git(at, 'checkout', '-q', '--detach', 'other');
-    return at;
-  }],
-  ['a detached HEAD at a tag object', true, () => {
-    const at = repository();
-    git(at, 'checkout', '-q', 'heavy');
-    return at;
-  }],
-  ['no commit yet', true, () => {
-    const at = mkdtempSync(join(scratch, 'r-'));
-    git(at, 'init', '-q');
-    return at;
-  }],
-  ['an orphan branch beside others', true, () => {
-    const at = repository();
-    git(at, 'checkout', '-q', '--orphan', 'fresh');
-    return at;
-  }],
-  ['branch names beyond ASCII', true, () => {
-    const at = repository();
-    git(at, 'checkout', '-q', '-b', 'größe/日本');
-    git(at, 'branch', '𝒳-beyond');
-    git(at, 'branch', '\uE000-private');
-    git(at, 'pack-refs', '--all');
-    git(at, 'branch', 'größe/loose');
-    return at;
-  }],
-  ['a clone, with a remote’s HEAD', true, () => {
-    const at = mkdtempSync(join(scratch, 'r-'));
-    git(at, 'clone', '-q', repository(), '.');
-    return at;
-  }],
-  ['a merge in progress', true, () => {
-    const at = repository();
-    git(at, 'checkout', '-q', 'other');
-    commit(at, 'src/b.txt', 'another\n');
-    tryGit(at, 'merge', 'main');
-    return at;
-  }],
-  ['a rebase in progress', true, () => {
-    const at = repository();
-    git(at, 'checkout', '-q', 'other');
-    commit(at, 'src/b.txt', 'another\n');
-    tryGit(at, 'rebase', 'main');
-    return at;
-  }],
-  ['a lock file beside a ref', true, () => {
-    const at = repository();
-    writeFileSync(join(at, '.git/refs/heads/main.lock'), '');
-    return at;
-  }],
-  ['a shallow clone', true, () => {
-    const at = mkdtempSync(join(scratch, 'r-'));
-    git(at, 'clone', '-q', '--depth', '1', `file://${repository()}`, '.');
-    return at;
-  }],
-  ['a split index', true, () => {
-    const at = repository();
-    git(at, 'update-index', '--split-index');
-    commit(at, 'c.txt');
-    return at;
-  }],
-  ['borrowed objects', true, () => {
-    const at = mkdtempSync(join(scratch, 'r-'));
-    git(at, 'clone', '-q', '--shared', repository(), '.');
-    commit(at, 'own.txt');
-    return at;
-  }],
-  ['borrowed objects of borrowed objects, by a relative path and a link', true, () => {
-    const first = repository();
-    const second = mkdtempSync(join(scratch, 'r-'));
-    git(second, 'clone', '-q', '--shared', first, '.');
-    writeFileSync(join(second, '.git/objects/info/alternates'), `# a remark\n\n../../../${first.split('/').at(-1)}/.git/objects\n`);
-    commit(second, 'second.txt');
-    const third = mkdtempSync(join(scratch, 'r-'));
-    git(third, 'clone', '-q', '--shared', second, '.');
-    // Relative paths count from where the store really is.
-    mkdirSync(join(scratch, 'far/away'), { recursive: true });
-    const moved = join(scratch, 'far/away', `${third.split('/').at(-1)}`);
-    renameSync(join(third, '.git/objects'), moved);
-    writeFileSync(join(moved, 'info/alternates'), `../../../${second.split('/').at(-1)}/.git/objects\n`);
-    symlinkSync(moved, join(third, '.git/objects'));
-    commit(third, 'third.txt');
-    return third;
-  }],
-  ['submodules, one of them nested, one with a slash in its name', true, () => {
-    const inner = repository();
-    const middle = repository();
-    git(middle, 'submodule', '--quiet', 'add', inner, 'inner');
-    git(middle, 'commit', '-q', '-m', 'with inner');
-    const at = repository();
-    git(at, 'submodule', '--quiet', 'add', '--name', 'group/middle', middle, 'lib/middle');
-    git(at, 'submodule', '--quiet', 'update', '--init', '--recursive');
-    git(at, 'commit', '-q', '-m', 'with middle');
-    writeFileSync(join(at, 'lib/middle/a.txt'), 'changed\n');
-    return at;
-  }],
-  ['a sparse checkout', false, () => {
-    const at = repository();
-    git(at, 'sparse-checkout', 'set', '--cone', 'src');
-    return at;
-  }],
-  ['a linked worktree', false, () => {
-    const at = repository();
-    const linked = `${at}-linked`;
-    git(at, 'worktree', 'add', '-q', linked, 'other');
-    writeFileSync(join(linked, 'a.txt'), 'changed\n');
-    return linked;
-  }],
-  ['a main work tree that has linked ones', true, () => {
-    const at = repository();
-    git(at, 'worktree', 'add', '-q', `${at}-linked`, 'other');
-    return at;
-  }],
-  ['the inside of a submodule', false, () => {
-    const at = repository();
-    git(at, 'submodule', '--quiet', 'add', repository(), 'sub');
-    return join(at, 'sub');
-  }],
-  ['a separate git directory', false, () => {
-    const at = mkdtempSync(join(scratch, 'r-'));
-    git(at, 'init', '-q', '--separate-git-dir', `${at}-git`);
-    commit(at, 'a.txt');
-    return at;
-  }],
-  ['a .git that is a symbolic link', false, () => {
-    const at = repository();
-    renameSync(join(at, '.git'), `${at}-git`);
-    symlinkSync(`${at}-git`, join(at, '.git'));
-    return at;
-  }],
-  ['a HEAD that is a symbolic link', false, () => {
-    const at = repository();
-    unlinkSync(join(at, '.git/HEAD'));
-    symlinkSync('refs/heads/other', join(at, '.git/HEAD'));
-    return at;
-  }],
-  ['a branch that stands for another', false, () => {
-    const at = repository();
-    git(at, 'symbolic-ref', 'refs/heads/alias', 'refs/heads/other');
-    git(at, 'symbolic-ref', 'HEAD', 'refs/heads/alias');
-    return at;
-  }],
-  ['a HEAD outside of the branches', false, () => {
-    const at = repository();
-    git(at, 'update-ref', 'refs/odd/place', 'HEAD');
-    git(at, 'symbolic-ref', 'HEAD', 'refs/odd/place');
-    return at;
-  }],
-  ['a ref in capital letters', false, () => {
-    const at = repository();
-    const file = join(at, '.git/refs/heads/other');
-    writeFileSync(file, readFileSync(file, 'utf8').toUpperCase());
-    return at;
-  }],
-  ['a stray file among the refs', false, () => {
-    const at = repository();
-    writeFileSync(join(at, '.git/refs/heads/.DS_Store'), 'Bud1');
-    return at;
-  }],
-  ['refs that are linked from elsewhere', false, () => {
-    const at = repository();
-    renameSync(join(at, '.git/refs/heads/deep'), `${at}-deep`);
-    symlinkSync(`${at}-deep`, join(at, '.git/refs/heads/deep'));
-    return at;
-  }],
+  [
+    'a detached HEAD',
+    true,
+    () => {
+      const at = repository();
+      git(at, 'checkout', '-q', '--detach', 'other');
+      return at;
+    },
+  ],
+  [
+    'a detached HEAD at a tag object',
+    true,
+    () => {
+      const at = repository();
+      git(at, 'checkout', '-q', 'heavy');
+      return at;
+    },
+  ],
+  [
+    'no commit yet',
+    true,
+    () => {
+      const at = mkdtempSync(join(scratch, 'r-'));
+      git(at, 'init', '-q');
+      return at;
+    },
+  ],
+  [
+    'an orphan branch beside others',
+    true,
+    () => {
+      const at = repository();
+      git(at, 'checkout', '-q', '--orphan', 'fresh');
+      return at;
+    },
+  ],
+  [
+    'branch names beyond ASCII',
+    true,
+    () => {
+      const at = repository();
+      git(at, 'checkout', '-q', '-b', 'größe/日本');
+      git(at, 'branch', '𝒳-beyond');
+      git(at, 'branch', '\uE000-private');
+      git(at, 'pack-refs', '--all');
+      git(at, 'branch', 'größe/loose');
+      return at;
+    },
+  ],
+  [
+    'a clone, with a remote’s HEAD',
+    true,
+    () => {
+      const at = mkdtempSync(join(scratch, 'r-'));
+      git(at, 'clone', '-q', repository(), '.');
+      return at;
+    },
+  ],
+  [
+    'a merge in progress',
+    true,
+    () => {
+      const at = repository();
+      git(at, 'checkout', '-q', 'other');
+      commit(at, 'src/b.txt', 'another\n');
+      tryGit(at, 'merge', 'main');
+      return at;
+    },
+  ],
+  [
+    'a rebase in progress',
+    true,
+    () => {
+      const at = repository();
+      git(at, 'checkout', '-q', 'other');
+      commit(at, 'src/b.txt', 'another\n');
+      tryGit(at, 'rebase', 'main');
+      return at;
+    },
+  ],
+  [
+    'a lock file beside a ref',
+    true,
+    () => {
+      const at = repository();
+      writeFileSync(join(at, '.git/refs/heads/main.lock'), '');
+      return at;
+    },
+  ],
+  [
+    'a shallow clone',
+    true,
+    () => {
+      const at = mkdtempSync(join(scratch, 'r-'));
+      git(at, 'clone', '-q', '--depth', '1', `file://${repository()}`, '.');
+      return at;
+    },
+  ],
+  [
+    'a split index',
+    true,
+    () => {
+      const at = repository();
+      git(at, 'update-index', '--split-index');
+      commit(at, 'c.txt');
+      return at;
+    },
+  ],
+  [
+    'borrowed objects',
+    true,
+    () => {
+      const at = mkdtempSync(join(scratch, 'r-'));
+      git(at, 'clone', '-q', '--shared', repository(), '.');
+      commit(at, 'own.txt');
+      return at;
+    },
+  ],
+  [
+    'borrowed objects of borrowed objects, by a relative path and a link',
+    true,
+    () => {
+      const first = repository();
+      const second = mkdtempSync(join(scratch, 'r-'));
+      git(second, 'clone', '-q', '--shared', first, '.');
+      writeFileSync(
+        join(second, '.git/objects/info/alternates'),
+        `# a remark\n\n../../../${first.split('/').at(-1)}/.git/objects\n`,
+      );
+      commit(second, 'second.txt');
+      const third = mkdtempSync(join(scratch, 'r-'));
+      git(third, 'clone', '-q', '--shared', second, '.');
+      // Relative paths count from where the store really is.
+      mkdirSync(join(scratch, 'far/away'), { recursive: true });
+      const moved = join(scratch, 'far/away', `${third.split('/').at(-1)}`);
+      renameSync(join(third, '.git/objects'), moved);
+      writeFileSync(join(moved, 'info/alternates'), `../../../${second.split('/').at(-1)}/.git/objects\n`);
+      symlinkSync(moved, join(third, '.git/objects'));
+      commit(third, 'third.txt');
+      return third;
+    },
+  ],
+  [
+    'submodules, one of them nested, one with a slash in its name',
+    true,
+    () => {
+      const inner = repository();
+      const middle = repository();
+      git(middle, 'submodule', '--quiet', 'add', inner, 'inner');
+      git(middle, 'commit', '-q', '-m', 'with inner');
+      const at = repository();
+      git(at, 'submodule', '--quiet', 'add', '--name', 'group/middle', middle, 'lib/middle');
+      git(at, 'submodule', '--quiet', 'update', '--init', '--recursive');
+      git(at, 'commit', '-q', '-m', 'with middle');
+      writeFileSync(join(at, 'lib/middle/a.txt'), 'changed\n');
+      return at;
+    },
+  ],
+  [
+    'a sparse checkout',
+    false,
+    () => {
+      const at = repository();
+      git(at, 'sparse-checkout', 'set', '--cone', 'src');
+      return at;
+    },
+  ],
+  [
+    'a linked worktree',
+    false,
+    () => {
+      const at = repository();
+      const linked = `${at}-linked`;
+      git(at, 'worktree', 'add', '-q', linked, 'other');
+      writeFileSync(join(linked, 'a.txt'), 'changed\n');
+      return linked;
+    },
+  ],
+  [
+    'a main work tree that has linked ones',
+    true,
+    () => {
+      const at = repository();
+      git(at, 'worktree', 'add', '-q', `${at}-linked`, 'other');
+      return at;
+    },
+  ],
+  [
+    'the inside of a submodule',
+    false,
+    () => {
+      const at = repository();
+      git(at, 'submodule', '--quiet', 'add', repository(), 'sub');
+      return join(at, 'sub');
+    },
+  ],
+  [
+    'a separate git directory',
+    false,
+    () => {
+      const at = mkdtempSync(join(scratch, 'r-'));
+      git(at, 'init', '-q', '--separate-git-dir', `${at}-git`);
+      commit(at, 'a.txt');
+      return at;
+    },
+  ],
+  [
+    'a .git that is a symbolic link',
+    false,
+    () => {
+      const at = repository();
+      renameSync(join(at, '.git'), `${at}-git`);
+      symlinkSync(`${at}-git`, join(at, '.git'));
+      return at;
+    },
+  ],
+  [
+    'a HEAD that is a symbolic link',
+    false,
+    () => {
+      const at = repository();
+      unlinkSync(join(at, '.git/HEAD'));
+      symlinkSync('refs/heads/other', join(at, '.git/HEAD'));
+      return at;
+    },
+  ],
+  [
+    'a branch that stands for another',
+    false,
+    () => {
+      const at = repository();
+      git(at, 'symbolic-ref', 'refs/heads/alias', 'refs/heads/other');
+      git(at, 'symbolic-ref', 'HEAD', 'refs/heads/alias');
+      return at;
+    },
+  ],
+  [
+    'a HEAD outside of the branches',
+    false,
+    () => {
+      const at = repository();
+      git(at, 'update-ref', 'refs/odd/place', 'HEAD');
+      git(at, 'symbolic-ref', 'HEAD', 'refs/odd/place');
+      return at;
+    },
+  ],
+  [
+    'a ref in capital letters',
+    false,
+    () => {
+      const at = repository();
+      const file = join(at, '.git/refs/heads/other');
+      writeFileSync(file, readFileSync(file, 'utf8').toUpperCase());
+      return at;
+    },
+  ],
+  [
+    'a stray file among the refs',
+    false,
+    () => {
+      const at = repository();
+      writeFileSync(join(at, '.git/refs/heads/.DS_Store'), 'Bud1');
+      return at;
+    },
+  ],
+  [
+    'refs that are linked from elsewhere',
+    false,
+    () => {
+      const at = repository();
+      renameSync(join(at, '.git/refs/heads/deep'), `${at}-deep`);
+      symlinkSync(`${at}-deep`, join(at, '.git/refs/heads/deep'));
+      return at;
+    },
+  ],
   ['object ids of SHA-256', false, () => makeRepository(join(scratch, 'sha256'), '--object-format=sha256')],
-  ['object ids of SHA-256 and no commit yet', false, () => {
-    const at = mkdtempSync(join(scratch, 'r-'));
-    git(at, 'init', '-q', '--object-format=sha256');
-    return at;
-  }],
-  ['a work tree elsewhere', false, () => {
-    const at = repository();
-    const elsewhere = `${at}-tree`;
-    mkdirSync(elsewhere);
-    writeFileSync(join(elsewhere, '.git'), `gitdir: ${join(at, '.git')}\n`);
-    git(at, 'config', 'core.worktree', elsewhere);
-    return elsewhere;
-  }],
-  ['a half-made .git inside of a repository', false, () => {
-    const at = repository();
-    mkdirSync(join(at, 'src/.git'));
-    return join(at, 'src');
-  }],
-  ['a directory with a file called HEAD', false, () => {
-    const at = repository();
-    writeFileSync(join(at, 'src/HEAD'), 'a headline\n');
-    return join(at, 'src');
-  }],
-  ['a path with blanks, quotes and a line break in it', true, () => {
-    const at = join(scratch, 'odd \'"\n$HOME');
-    renameSync(repository(), at);
-    return at;
-  }],
-  ...(tryInit('--ref-format=reftable') ? [['refs in a table', false, () => makeRepository(join(scratch, 'reftable'), '--ref-format=reftable')] as Kind] : []),
+  [
+    'object ids of SHA-256 and no commit yet',
+    false,
+    () => {
+      const at = mkdtempSync(join(scratch, 'r-'));
+      git(at, 'init', '-q', '--object-format=sha256');
+      return at;
+    },
+  ],
+  [
+    'a work tree elsewhere',
+    false,
+    () => {
+      const at = repository();
+      const elsewhere = `${at}-tree`;
+      mkdirSync(elsewhere);
+      writeFileSync(join(elsewhere, '.git'), `gitdir: ${join(at, '.git')}\n`);
+      git(at, 'config', 'core.worktree', elsewhere);
+      return elsewhere;
+    },
+  ],
+  [
+    'a half-made .git inside of a repository',
+    false,
+    () => {
+      const at = repository();
+      mkdirSync(join(at, 'src/.git'));
+      return join(at, 'src');
+    },
+  ],
+  [
+    'a directory with a file called HEAD',
+    false,
+    () => {
+      const at = repository();
+      writeFileSync(join(at, 'src/HEAD'), 'a headline\n');
+      return join(at, 'src');
+    },
+  ],
+  [
+    'a path with blanks, quotes and a line break in it',
+    true,
+    () => {
+      const at = join(scratch, 'odd \'"\n$HOME');
+      renameSync(repository(), at);
+      return at;
+    },
+  ],
+  ...(tryInit('--ref-format=reftable')
+    ? [['refs in a table', false, () => makeRepository(join(scratch, 'reftable'), '--ref-format=reftable')] as Kind]
+    : []),
 ];
 
 function tryInit(option: string): boolean {
@@ -341,17 +512,31 @@ describe.each(KINDS)('%s', (_name, fast, make) => {
 const LEFT_OUT = /^(?:Your branch [^]*?\n\n|HEAD detached (?:at|from) .*|Not currently on any branch\.)/m;
 
 /** The same questions, to the user's git directory (null) and to the private one, with the borrowed objects where they are on the host. */
-function seenThrough(found: Repository, made: ReturnType<typeof createPrivateGit>): ((directory: string | null) => string)[] {
+function seenThrough(
+  found: Repository,
+  made: ReturnType<typeof createPrivateGit>,
+): ((directory: string | null) => string)[] {
   const toHost = (path: string): string => {
     const store = made.objects.find(({ to }) => to === path);
     if (store === undefined) throw new Error(`${path} is not mounted`);
     return store.from;
   };
-  for (const file of readdirSync(made.directory, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('objects/info/alternates'))) {
-    const lines = readFileSync(join(made.directory, file), 'utf8').split('\n').filter((line) => line !== '');
+  for (const file of readdirSync(made.directory, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('objects/info/alternates'),
+  )) {
+    const lines = readFileSync(join(made.directory, file), 'utf8')
+      .split('\n')
+      .filter((line) => line !== '');
     writeFileSync(join(made.directory, file), lines.map((line) => `${JSON.stringify(toHost(line))}\n`).join(''));
   }
-  const ask = (...args: string[]) => (directory: string | null): string => tryGit(found.root, ...(directory === null ? [] : ['--git-dir', directory, '--work-tree', found.root]), ...args).replace(LEFT_OUT, '');
+  const ask =
+    (...args: string[]) =>
+    (directory: string | null): string =>
+      tryGit(
+        found.root,
+        ...(directory === null ? [] : ['--git-dir', directory, '--work-tree', found.root]),
+        ...args,
+      ).replace(LEFT_OUT, '');
   return [
     ask('status', '--ignore-submodules=all'),
     ask('log', '--all', '--format=%H %s'),
@@ -376,11 +561,14 @@ describe('what is not an ordinary repository', () => {
     await expect(inspect(join(repository(), '.git'))).rejects.toMatchObject({ code: 'project.unsuitable' });
   });
 
-  test.each(['true', 'yes', '1', 'on', 'TRUE'])('a .git whose settings call it bare (%s) is believed', async (value) => {
-    const at = repository();
-    git(at, 'config', 'core.bare', value);
-    await expect(inspect(at)).rejects.toMatchObject({ code: 'project.unsuitable' });
-  });
+  test.each(['true', 'yes', '1', 'on', 'TRUE'])(
+    'a .git whose settings call it bare (%s) is believed',
+    async (value) => {
+      const at = repository();
+      git(at, 'config', 'core.bare', value);
+      await expect(inspect(at)).rejects.toMatchObject({ code: 'project.unsuitable' });
+    },
+  );
 
   test('a repository that git cannot understand is an error, never a project without git', async () => {
     const newer = repository();
@@ -392,17 +580,22 @@ describe('what is not an ordinary repository', () => {
     await expect(inspect(broken)).rejects.toThrow(AgsError);
   });
 
-  test.runIf(process.getuid?.() === 0)('a repository of another user is refused in git’s own words until git trusts it', async () => {
-    const at = repository();
-    execFileSync('chown', ['-R', '42424:42424', at]);
-    const refusal: unknown = await inspect(at).catch((error: unknown) => error);
-    expect(refusal).toBeInstanceOf(AgsError);
-    expect((refusal as AgsError).hint).toBe(`If you trust it: git config --global --add safe.directory ${at}`);
-    const trusting = join(scratch, 'trusting');
-    mkdirSync(trusting);
-    writeFileSync(join(trusting, '.gitconfig'), `[safe]\n\tdirectory = ${at}\n`);
-    expect((await inspectRepository(at, { home: trusting, cacheDir: join(scratch, 'cache') }))?.headRef).toBe('refs/heads/main');
-  });
+  test.runIf(process.getuid?.() === 0)(
+    'a repository of another user is refused in git’s own words until git trusts it',
+    async () => {
+      const at = repository();
+      execFileSync('chown', ['-R', '42424:42424', at]);
+      const refusal: unknown = await inspect(at).catch((error: unknown) => error);
+      expect(refusal).toBeInstanceOf(AgsError);
+      expect((refusal as AgsError).hint).toBe(`If you trust it: git config --global --add safe.directory ${at}`);
+      const trusting = join(scratch, 'trusting');
+      mkdirSync(trusting);
+      writeFileSync(join(trusting, '.gitconfig'), `[safe]\n\tdirectory = ${at}\n`);
+      expect((await inspectRepository(at, { home: trusting, cacheDir: join(scratch, 'cache') }))?.headRef).toBe(
+        'refs/heads/main',
+      );
+    },
+  );
 });
 
 describe('settings', () => {
@@ -410,20 +603,60 @@ describe('settings', () => {
     const at = repository();
     const name = 'Döv "quoted" \\back; # no remark\ttab\nsecond line [core] hooksPath = /evil';
     for (const [key, value] of Object.entries({
-      'user.name': name, 'core.autocrlf': 'input', 'i18n.commitencoding': 'latin1',
-      'remote.origin.url': 'https://user:token@example.test/x', 'credential.helper': '!steal', 'core.hooksPath': '/evil', 'core.fsmonitor': '/evil', 'core.sshCommand': 'evil', 'core.editor': 'evil', 'core.pager': 'evil', 'core.attributesFile': '/evil', 'core.excludesFile': '/evil', 'core.askPass': 'evil', 'core.gitProxy': 'evil', 'core.alternateRefsCommand': 'evil',
-      'filter.x.clean': 'evil', 'diff.external': 'evil', 'diff.x.textconv': 'evil', 'merge.x.driver': 'evil', 'alias.st': '!evil', 'url.ext::evil.insteadOf': 'https://', 'gpg.program': 'evil', 'commit.gpgsign': 'true', 'user.signingkey': 'secret', 'include.path': '/evil', 'http.extraheader': 'secret', 'sendemail.smtppass': 'secret', 'branch.main.remote': 'origin', 'extensions.partialclone': 'origin',
-    })) git(at, 'config', key, value);
+      'user.name': name,
+      'core.autocrlf': 'input',
+      'i18n.commitencoding': 'latin1',
+      'remote.origin.url': 'https://user:token@example.test/x',
+      'credential.helper': '!steal',
+      'core.hooksPath': '/evil',
+      'core.fsmonitor': '/evil',
+      'core.sshCommand': 'evil',
+      'core.editor': 'evil',
+      'core.pager': 'evil',
+      'core.attributesFile': '/evil',
+      'core.excludesFile': '/evil',
+      'core.askPass': 'evil',
+      'core.gitProxy': 'evil',
+      'core.alternateRefsCommand': 'evil',
+      'filter.x.clean': 'evil',
+      'diff.external': 'evil',
+      'diff.x.textconv': 'evil',
+      'merge.x.driver': 'evil',
+      'alias.st': '!evil',
+      'url.ext::evil.insteadOf': 'https://',
+      'gpg.program': 'evil',
+      'commit.gpgsign': 'true',
+      'user.signingkey': 'secret',
+      'include.path': '/evil',
+      'http.extraheader': 'secret',
+      'sendemail.smtppass': 'secret',
+      'branch.main.remote': 'origin',
+      'extensions.partialclone': 'origin',
+    }))
+      git(at, 'config', key, value);
     mkdirSync(join(at, '.git/hooks'), { recursive: true });
     writeFileSync(join(at, '.git/hooks/post-commit'), '#!/bin/sh\nevil\n', { mode: 0o755 });
     const found = await inspect(at);
     if (found === null) throw new Error('no repository');
     const directory = mkdtempSync(join(scratch, 'p-'));
     createPrivateGit({ repository: found, directory, checkStat: 'minimal' });
-    const listed = git(scratch, 'config', '--file', join(directory, 'config'), '--list', '-z').split('\0').filter((row) => row !== '').map((row) => [row.slice(0, row.indexOf('\n')), row.slice(row.indexOf('\n') + 1)]);
+    const listed = git(scratch, 'config', '--file', join(directory, 'config'), '--list', '-z')
+      .split('\0')
+      .filter((row) => row !== '')
+      .map((row) => [row.slice(0, row.indexOf('\n')), row.slice(row.indexOf('\n') + 1)]);
     expect(Object.fromEntries(listed)).toEqual({
-      'core.repositoryformatversion': '0', 'core.bare': 'false', 'core.logallrefupdates': 'true', 'core.checkstat': 'minimal', 'core.trustctime': 'false', 'core.filemode': 'true', 'core.autocrlf': 'input',
-      'user.name': name, 'user.email': 'dev@example.test', 'i18n.commitencoding': 'latin1', 'init.defaultbranch': 'main', 'gc.auto': '0',
+      'core.repositoryformatversion': '0',
+      'core.bare': 'false',
+      'core.logallrefupdates': 'true',
+      'core.checkstat': 'minimal',
+      'core.trustctime': 'false',
+      'core.filemode': 'true',
+      'core.autocrlf': 'input',
+      'user.name': name,
+      'user.email': 'dev@example.test',
+      'i18n.commitencoding': 'latin1',
+      'init.defaultbranch': 'main',
+      'gc.auto': '0',
     });
     const all = everything(directory).filter((path) => /hook|config/.test(path));
     expect(all).toEqual(['config']);
@@ -432,12 +665,19 @@ describe('settings', () => {
   test('are asked for again when any file they came from has changed', async () => {
     const at = repository();
     const home = mkdtempSync(join(scratch, 'h-'));
-    writeFileSync(join(home, 'dotfiles'), '[user]\n\tname = One\n[include]\n\tpath = later.inc\n[include]\n\tpath = ~/tilde.inc\n');
+    writeFileSync(
+      join(home, 'dotfiles'),
+      '[user]\n\tname = One\n[include]\n\tpath = later.inc\n[include]\n\tpath = ~/tilde.inc\n',
+    );
     symlinkSync('dotfiles', join(home, '.gitconfig'));
-    const name = async (): Promise<string | undefined> => (await inspectRepository(at, { home, cacheDir: join(home, 'cache') }))?.settings.get('user.name');
+    const name = async (): Promise<string | undefined> =>
+      (await inspectRepository(at, { home, cacheDir: join(home, 'cache') }))?.settings.get('user.name');
     expect([await name(), await name()]).toEqual(['One', 'One']);
     // Through a link, as dotfiles are often kept; the same size, so that only the time tells.
-    writeFileSync(join(home, 'dotfiles'), '[user]\n\tname = Two\n[include]\n\tpath = later.inc\n[include]\n\tpath = ~/tilde.inc\n');
+    writeFileSync(
+      join(home, 'dotfiles'),
+      '[user]\n\tname = Two\n[include]\n\tpath = later.inc\n[include]\n\tpath = ~/tilde.inc\n',
+    );
     expect(await name()).toBe('Two');
     writeFileSync(join(home, 'later.inc'), '[user]\n\tname = Three\n');
     expect(await name()).toBe('Three');
@@ -449,4 +689,3 @@ describe('settings', () => {
     await expect(name()).rejects.toThrow(AgsError);
   });
 });
-

@@ -7,7 +7,16 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { KernelRules } from '../src/protocol/spec.ts';
 import { assemble, seccompArch, seccompFilter } from '../src/sandbox/seccomp.ts';
-import { ALLOW, ARCHES, EPERM, ENOSYS, FIRST_SHARED, kernelPolicy, LAST_SHARED, NUMBERS } from '../src/sandbox/seccomp-table.ts';
+import {
+  ALLOW,
+  ARCHES,
+  EPERM,
+  ENOSYS,
+  FIRST_SHARED,
+  kernelPolicy,
+  LAST_SHARED,
+  NUMBERS,
+} from '../src/sandbox/seccomp-table.ts';
 import type { CallName, Decision, SeccompArch } from '../src/sandbox/seccomp-table.ts';
 
 /** 'buffer' is writable memory and 'path:x' a path: only real attempts use those. */
@@ -18,7 +27,12 @@ const usual: KernelRules = { ptrace: false, unixSockets: true };
 const debugging: KernelRules = { ptrace: true, unixSockets: true };
 const withoutUnix: KernelRules = { ptrace: false, unixSockets: false };
 const arches: readonly SeccompArch[] = ['x64', 'arm64'];
-const errnoNames: Readonly<Record<number, string>> = { 1: 'EPERM', 38: 'ENOSYS', 93: 'EPROTONOSUPPORT', 97: 'EAFNOSUPPORT' };
+const errnoNames: Readonly<Record<number, string>> = {
+  1: 'EPERM',
+  38: 'ENOSYS',
+  93: 'EPROTONOSUPPORT',
+  97: 'EAFNOSUPPORT',
+};
 
 // Written out a second time on purpose: a call that falls out of the table by mistake must fail a test.
 const refused = (
@@ -59,7 +73,11 @@ describe('the verdict on a call', () => {
     ...otherProcesses.map((call): Row => [call, [], 'allow', debugging]),
     ...Object.keys(others).map((call): Row => [call, [], 'allow']),
 
-    ...[0x5412, 0x541c, 0x541d, 0x5423, high + 0x5412n, 0xffffffff_00005412n].map((cmd): Row => ['ioctl', [0, cmd], 'EPERM']),
+    ...[0x5412, 0x541c, 0x541d, 0x5423, high + 0x5412n, 0xffffffff_00005412n].map((cmd): Row => [
+      'ioctl',
+      [0, cmd],
+      'EPERM',
+    ]),
     ...[0x5401, 0x5411, 0x5413, 0x541b, 0x541e].map((cmd): Row => ['ioctl', [0x5412, cmd, 0x5412], 'allow']),
 
     ...namespaces.map((flag): Row => ['clone', [flag | 17], 'EPERM']),
@@ -118,14 +136,21 @@ describe('the verdict on a call', () => {
   test.each(arches)('is what the table says, on %s', (arch) => {
     const known = rows.filter(([call]) => numberOf(arch, call) !== null);
     expect(known.length).toBeGreaterThan(150);
-    const found = known.map(([call, args, , rules = usual]): Row => [call, args, judge(arch, rules, numberOf(arch, call) ?? -1, args), rules]);
+    const found = known.map(([call, args, , rules = usual]): Row => [
+      call,
+      args,
+      judge(arch, rules, numberOf(arch, call) ?? -1, args),
+      rules,
+    ]);
     expect(found).toEqual(known.map(([call, args, verdict, rules = usual]) => [call, args, verdict, rules]));
   });
 
   test.each(arches)('is "no such call" for every number that is not assigned yet, on %s', (arch) => {
     const gap = [arch === 'x64' ? 337 : 295, 400, 423];
     const beyond = [472, 512, 547, 1000, 0x3fffffff, 0x7fffffff, 0xffffffff];
-    expect([...gap, ...beyond].map((number) => judge(arch, usual, number, []))).toEqual([...gap, ...beyond].map(() => 'ENOSYS'));
+    expect([...gap, ...beyond].map((number) => judge(arch, usual, number, []))).toEqual(
+      [...gap, ...beyond].map(() => 'ENOSYS'),
+    );
   });
 
   test('is "no such call" for the x32 twin of every call', () => {
@@ -136,7 +161,9 @@ describe('the verdict on a call', () => {
   test.each(arches)('is "allow" for every assigned number that the table does not name, on %s', (arch) => {
     const named = new Set(Object.keys(NUMBERS).map((call) => numberOf(arch, call)));
     const all = Array.from({ length: LAST_SHARED + 1 }, (_, number) => number);
-    const plain = all.filter((number) => !named.has(number) && (number <= ARCHES[arch].lastOwn || number >= FIRST_SHARED));
+    const plain = all.filter(
+      (number) => !named.has(number) && (number <= ARCHES[arch].lastOwn || number >= FIRST_SHARED),
+    );
     expect(plain.filter((number) => judge(arch, usual, number, Array(6).fill(-1n)) !== 'allow')).toEqual([]);
   });
 
@@ -150,14 +177,26 @@ describe('the verdict on a call', () => {
 
   test('stays right when a rule is longer than a test can jump', () => {
     const cases = Array.from({ length: 300 }, (_, value) => [[value], value % 2 ? ALLOW : EPERM] as const);
-    const filter = assemble('x64', { ptrace: { arg: 0, word: 'low', mask: 0xffffffff, cases, otherwise: ENOSYS }, keyctl: EPERM });
+    const filter = assemble('x64', {
+      ptrace: { arg: 0, word: 'low', mask: 0xffffffff, cases, otherwise: ENOSYS },
+      keyctl: EPERM,
+    });
     checkShape(filter);
-    const ask = (number: number, arg: number): string => interpret(filter, { number, audit: ARCHES.x64.audit, args: [arg] });
-    expect([ask(101, 0), ask(101, 299), ask(101, 300), ask(250, 0), ask(0, 0)]).toEqual(['EPERM', 'allow', 'ENOSYS', 'EPERM', 'allow']);
+    const ask = (number: number, arg: number): string =>
+      interpret(filter, { number, audit: ARCHES.x64.audit, args: [arg] });
+    expect([ask(101, 0), ask(101, 299), ask(101, 300), ask(250, 0), ask(0, 0)]).toEqual([
+      'EPERM',
+      'allow',
+      'ENOSYS',
+      'EPERM',
+      'allow',
+    ]);
   });
 
   test('is not "allow" because a list of values is empty', () => {
-    const filter = assemble('x64', { ptrace: { arg: 0, word: 'low', mask: 0xffffffff, cases: [[[], ALLOW]], otherwise: EPERM } });
+    const filter = assemble('x64', {
+      ptrace: { arg: 0, word: 'low', mask: 0xffffffff, cases: [[[], ALLOW]], otherwise: EPERM },
+    });
     expect(interpret(filter, { number: 101, audit: ARCHES.x64.audit, args: [0] })).toBe('EPERM');
   });
 
@@ -170,11 +209,19 @@ describe('the verdict on a call', () => {
 
 describe('the filter', () => {
   test.each(arches)('only jumps forward, stays inside itself and ends in an answer, on %s', (arch) => {
-    for (const rules of [usual, debugging, withoutUnix, { ptrace: true, unixSockets: false }]) checkShape(seccompFilter(arch, rules));
+    for (const rules of [usual, debugging, withoutUnix, { ptrace: true, unixSockets: false }])
+      checkShape(seccompFilter(arch, rules));
   });
 
   test('exists for the two architectures that have a table, and for no other', () => {
-    expect(['x64', 'arm64', 'ia32', 'arm', 'riscv64', ''].map(seccompArch)).toEqual(['x64', 'arm64', null, null, null, null]);
+    expect(['x64', 'arm64', 'ia32', 'arm', 'riscv64', ''].map(seccompArch)).toEqual([
+      'x64',
+      'arm64',
+      null,
+      null,
+      null,
+      null,
+    ]);
   });
 
   test('is made in less than two milliseconds', () => {
@@ -275,7 +322,9 @@ describe('in a real sandbox', () => {
 
   // The kernel refuses many of these calls by itself. An errno that it never uses tells the filter's answer from its own.
   const mark = 250;
-  const marked = Object.fromEntries(Object.entries(kernelPolicy(usual)).map(([call, decision]) => [call, withErrno(decision, mark)]));
+  const marked = Object.fromEntries(
+    Object.entries(kernelPolicy(usual)).map(([call, decision]) => [call, withErrno(decision, mark)]),
+  );
 
   test('every refusal comes from the filter, and every rule is tried', () => {
     expect(attempt(assemble(arch, marked), forbidden)).toEqual(forbidden.map(() => String(mark)));
@@ -299,11 +348,17 @@ describe('in a real sandbox', () => {
   });
 
   test("the sandbox's first process is under the filter too", () => {
-    const { stdout } = sandboxed(seccompFilter(arch, usual), ['grep', '^Seccomp:', '/proc/1/status', '/proc/self/status']);
+    const { stdout } = sandboxed(seccompFilter(arch, usual), [
+      'grep',
+      '^Seccomp:',
+      '/proc/1/status',
+      '/proc/self/status',
+    ]);
     expect(stdout).toBe('/proc/1/status:Seccomp:\t2\n/proc/self/status:Seccomp:\t2\n');
   });
 
-  const git = 'git init -q . && touch a && git add a && git -c user.name=n -c user.email=e commit -qm done && git log --format=%s';
+  const git =
+    'git init -q . && touch a && git add a && git -c user.name=n -c user.email=e commit -qm done && git log --format=%s';
   const python = `
 import multiprocessing as m, subprocess, threading
 def square(x): return x * x
@@ -329,10 +384,19 @@ if __name__ == '__main__':
       console.log(await echo(0), await echo('./socket'), Object.keys(os.networkInterfaces()).join());
     })();`;
   test.each([
-    ['sh pipelines', ['sh', '-c', 'seq 1000 | sort -rn | head -n 1; mkfifo f; echo through > f & cat f; wait'], '1000\nthrough\n'],
+    [
+      'sh pipelines',
+      ['sh', '-c', 'seq 1000 | sort -rn | head -n 1; mkfifo f; echo through > f & cat f; wait'],
+      '1000\nthrough\n',
+    ],
     ['npm', ['sh', '-c', 'npm --version | grep -c .'], '1\n'],
     ['git', ['sh', '-c', git], 'done\n'],
-    ['python multiprocessing', ['sh', '-c', 'cat > a.py; exec python3 a.py'], '[0, 1, 4, 9]\n6\nthread\nchild\n', python],
+    [
+      'python multiprocessing',
+      ['sh', '-c', 'cat > a.py; exec python3 a.py'],
+      '[0, 1, 4, 9]\n6\nthread\nchild\n',
+      python,
+    ],
     ['node', ['node', '-'], 'forked\nworker\nhello hello lo\n', node],
   ])('%s works', (_name, argv, stdout, input = '') => {
     expect(sandboxed(seccompFilter(arch, usual), argv, input)).toEqual({ stdout, stderr: '', status: 0 });
@@ -352,7 +416,8 @@ if __name__ == '__main__':
     const lines = tries.map(([call, args]) => [call, numberOf(arch ?? 'x64', call), ...args.map(word)].join(' '));
     const { stdout, stderr } = sandboxed(filter, ['perl', '-e', perl], lines.join('\n'));
     const results = stdout.trimEnd().split('\n');
-    if (stderr || results.length !== tries.length) throw new Error(`${results.length} of ${tries.length} calls answered. ${stderr}`);
+    if (stderr || results.length !== tries.length)
+      throw new Error(`${results.length} of ${tries.length} calls answered. ${stderr}`);
     return results.map((result) => errnoNames[Number(result)] ?? result);
   }
 });
@@ -369,7 +434,8 @@ function sandboxed(filter: Buffer, argv: readonly string[], input: string | Buff
   writeFileSync(join(directory, 'filter'), filter);
   const fd = openSync(join(directory, 'filter'), 'r');
   try {
-    const flags = '--unshare-all --die-with-parent --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --chdir /tmp --seccomp 3 --';
+    const flags =
+      '--unshare-all --die-with-parent --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --chdir /tmp --seccomp 3 --';
     const user = process.getuid?.() === 0 ? { uid: 1001, gid: 1001 } : {};
     const { stdout, stderr, status, error } = spawnSync('bwrap', [...flags.split(' '), ...argv], {
       ...user,

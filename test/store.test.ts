@@ -22,7 +22,11 @@ test('events are numbered and chained', () => {
   const log = join(dir.path, 'events.jsonl');
   for (const type of ['run.started', 'review.taken', 'review.dropped']) appendEvent(log, { task: 't', at, type });
   const { events, brokenAt } = readEvents(log);
-  expect(events.map((event) => [event.seq, event.type])).toEqual([[1, 'run.started'], [2, 'review.taken'], [3, 'review.dropped']]);
+  expect(events.map((event) => [event.seq, event.type])).toEqual([
+    [1, 'run.started'],
+    [2, 'review.taken'],
+    [3, 'review.dropped'],
+  ]);
   expect(brokenAt).toBe(null);
 });
 
@@ -84,7 +88,11 @@ test('a tree is removed whatever was done to it', async () => {
   const deep = 'd'.repeat(200);
   // Deeper than any path can name: made step by step, as an agent would.
   const shell = `i=0; while [ $i -lt 40 ]; do mkdir ${deep} && cd ${deep} || exit 1; i=$((i+1)); done`;
-  await new Promise<void>((resolve) => spawn('sh', ['-c', `${shell}; chmod 000 ${root}/closed/inner ${root}/closed`], { cwd: root }).on('close', () => resolve()));
+  await new Promise<void>((resolve) =>
+    spawn('sh', ['-c', `${shell}; chmod 000 ${root}/closed/inner ${root}/closed`], { cwd: root }).on('close', () =>
+      resolve(),
+    ),
+  );
   removeTree(root);
   expect(existsSync(root)).toBe(false);
 });

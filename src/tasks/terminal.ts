@@ -17,7 +17,7 @@ type Out = NodeJS.WriteStream;
 /** Descriptors of the caller that are terminals are replaced by ours, the others are passed on as they are. */
 export async function openTerminal(user: { stdin: In; stdout: Out; stderr: Out }): Promise<Terminal> {
   const { open } = (await import('@lydell/node-pty')).default as unknown as { open(options: object): OpenPty };
-  const screen = [user.stdout, user.stderr].find((stream) => stream.isTTY) as Out | undefined;
+  const screen = [user.stdout, user.stderr].find((stream) => stream.isTTY);
   const pty = open({ cols: screen?.columns ?? 80, rows: screen?.rows ?? 24, encoding: null });
   const slave = openSync(pty.ptsName, constants.O_RDWR | constants.O_NOCTTY);
   pty.slave.destroy();

@@ -49,5 +49,7 @@ export interface Places {
 export function breaches(attack: Attack, answer: string): string[] {
   const lines = answer.split('\n').filter((line) => line !== '');
   if (lines.length === 0) return ['(no answer)'];
-  return lines.filter((line) => !attack.expect.includes(line.slice(line.lastIndexOf(' = ') < 0 ? 0 : line.lastIndexOf(' = ') + 3)));
+  return lines.filter(
+    (line) => !attack.expect.includes(line.slice(line.lastIndexOf(' = ') < 0 ? 0 : line.lastIndexOf(' = ') + 3)),
+  );
 }

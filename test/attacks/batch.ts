@@ -7,7 +7,9 @@ import type { Attack, Places } from './attack.ts';
 export const MARK = 'attempt';
 
 export function batchProgram(arch: string): string {
-  const numbers = Object.entries({ ...NUMBERS, ...MORE_NUMBERS }).map(([name, [x64, arm64]]) => `${name} => ${(arch === 'arm64' ? arm64 : x64) ?? -1}`);
+  const numbers = Object.entries({ ...NUMBERS, ...MORE_NUMBERS }).map(
+    ([name, [x64, arm64]]) => `${name} => ${(arch === 'arm64' ? arm64 : x64) ?? -1}`,
+  );
   return `our %NR = (${numbers.join(', ')});\n${RUNNER}`;
 }
 
@@ -19,10 +21,15 @@ export function batchInput(attacks: readonly Attack[], places: Places): string {
 
 /** One answer per attack, in order; '' where there is none. */
 export function parseAnswers(stdout: string, attacks: readonly Attack[]): string[] {
-  const found = new Map(stdout.split('\n').filter((line) => line.startsWith(`${MARK}\t`)).map((line) => {
-    const [, index = '', hex = ''] = line.split('\t');
-    return [Number(index), Buffer.from(hex, 'hex').toString('utf8').trim()];
-  }));
+  const found = new Map(
+    stdout
+      .split('\n')
+      .filter((line) => line.startsWith(`${MARK}\t`))
+      .map((line) => {
+        const [, index = '', hex = ''] = line.split('\t');
+        return [Number(index), Buffer.from(hex, 'hex').toString('utf8').trim()];
+      }),
+  );
   return attacks.map((_, i) => found.get(i) ?? '');
 }
 

@@ -19,7 +19,8 @@ function createDesk(machine: Machine): Desk {
   const dir = join(machine.home, 'desk');
   mkdirSync(dir);
   // Open to everybody: nothing but the descriptor stands between the sandbox's user and these files.
-  for (const name of ['input.txt', 'log.txt', 'secret.txt']) writeFileSync(join(dir, name), `${name} as it was\n`, { mode: 0o666 });
+  for (const name of ['input.txt', 'log.txt', 'secret.txt'])
+    writeFileSync(join(dir, name), `${name} as it was\n`, { mode: 0o666 });
   giveTo(dir, machine.uid);
   spawnSync('chmod', ['-R', 'a+rwX', dir]);
   return {
@@ -27,8 +28,29 @@ function createDesk(machine: Machine): Desk {
     dir,
     shell(redirections, inside) {
       const script = `cd "$1" && shift && exec "$0" "$@" ${redirections}`;
-      const args = ['-c', script, process.execPath, dir, AGS, 'exec', '--project', machine.project, '--review', 'later', '--', 'sh', '-c', inside];
-      const { status, stdout, stderr } = spawnSync('bash', args, { cwd: machine.project, env: machine.env, ...identity(machine), encoding: 'utf8', timeout: 40_000 });
+      const args = [
+        '-c',
+        script,
+        process.execPath,
+        dir,
+        AGS,
+        'exec',
+        '--project',
+        machine.project,
+        '--review',
+        'later',
+        '--',
+        'sh',
+        '-c',
+        inside,
+      ];
+      const { status, stdout, stderr } = spawnSync('bash', args, {
+        cwd: machine.project,
+        env: machine.env,
+        ...identity(machine),
+        encoding: 'utf8',
+        timeout: 40_000,
+      });
       return { code: status, stdout, stderr };
     },
     content: (name) => readFileSync(join(dir, name), 'utf8'),
@@ -39,7 +61,10 @@ describe.each(CALLERS)('as %s', (caller) => {
   test('A7: a file that was given as input can be read, and cannot be written through it', () => {
     using machine = createMachine(caller);
     const desk = createDesk(machine);
-    const run = desk.shell('< input.txt', 'cat; for fd in 0 1 2 3 4 5 6 7 8 9; do (echo breach > /proc/self/fd/$fd) 2>/dev/null; (echo breach >> /dev/fd/$fd) 2>/dev/null; done; : > /dev/stdin; exit 0');
+    const run = desk.shell(
+      '< input.txt',
+      'cat; for fd in 0 1 2 3 4 5 6 7 8 9; do (echo breach > /proc/self/fd/$fd) 2>/dev/null; (echo breach >> /dev/fd/$fd) 2>/dev/null; done; : > /dev/stdin; exit 0',
+    );
     expect(run.stdout).toContain('input.txt as it was\n');
     expect(desk.content('input.txt')).toBe('input.txt as it was\n');
   });
@@ -47,7 +72,10 @@ describe.each(CALLERS)('as %s', (caller) => {
   test('A7: a file that takes the output can be added to, and neither read nor emptied through it', () => {
     using machine = createMachine(caller);
     const desk = createDesk(machine);
-    desk.shell('>> log.txt', 'echo added; cat /proc/self/fd/1 > stolen.txt 2>/dev/null; cp /proc/self/fd/1 stolen2.txt 2>/dev/null; : > /proc/self/fd/1; truncate -s 0 /proc/self/fd/1; grep -c "as it was" stolen.txt stolen2.txt >&2');
+    desk.shell(
+      '>> log.txt',
+      'echo added; cat /proc/self/fd/1 > stolen.txt 2>/dev/null; cp /proc/self/fd/1 stolen2.txt 2>/dev/null; : > /proc/self/fd/1; truncate -s 0 /proc/self/fd/1; grep -c "as it was" stolen.txt stolen2.txt >&2',
+    );
     expect(desk.content('log.txt')).toBe('log.txt as it was\nadded\n');
   });
 
@@ -55,7 +83,10 @@ describe.each(CALLERS)('as %s', (caller) => {
     using machine = createMachine(caller);
     const desk = createDesk(machine);
     const before = readdirSync(desk.dir);
-    const run = desk.shell('< .', 'cat /proc/self/fd/0/secret.txt; cat /proc/self/fd/0/../code/project/README.md; echo breach > /proc/self/fd/0/planted; cd -P /proc/self/fd/0 && ls');
+    const run = desk.shell(
+      '< .',
+      'cat /proc/self/fd/0/secret.txt; cat /proc/self/fd/0/../code/project/README.md; echo breach > /proc/self/fd/0/planted; cd -P /proc/self/fd/0 && ls',
+    );
     expect(run.stdout).not.toContain('as it was');
     expect(run.stdout).not.toContain('# project');
     expect(readdirSync(desk.dir)).toEqual(before);
@@ -65,8 +96,15 @@ describe.each(CALLERS)('as %s', (caller) => {
     using machine = createMachine(caller);
     const desk = createDesk(machine);
     const before = readdirSync(desk.dir);
-    const run = desk.shell('3< secret.txt 4<> input.txt 5< . 6>> log.txt 9< / 37< secret.txt', 'for fd in 3 4 5 6 7 8 9 37; do [ -e /proc/self/fd/$fd ] && readlink /proc/self/fd/$fd; done; cat <&3; cat /proc/self/fd/5/secret.txt; echo breach > /proc/self/fd/5/planted; echo breach >&4; cat /proc/1/fd/*/secret.txt; exit 0');
+    const run = desk.shell(
+      '3< secret.txt 4<> input.txt 5< . 6>> log.txt 9< / 37< secret.txt',
+      'for fd in 3 4 5 6 7 8 9 37; do [ -e /proc/self/fd/$fd ] && readlink /proc/self/fd/$fd; done; cat <&3; cat /proc/self/fd/5/secret.txt; echo breach > /proc/self/fd/5/planted; echo breach >&4; cat /proc/1/fd/*/secret.txt; exit 0',
+    );
     expect(run.stdout).toBe('');
-    expect([desk.content('input.txt'), desk.content('log.txt'), readdirSync(desk.dir)]).toEqual(['input.txt as it was\n', 'log.txt as it was\n', before]);
+    expect([desk.content('input.txt'), desk.content('log.txt'), readdirSync(desk.dir)]).toEqual([
+      'input.txt as it was\n',
+      'log.txt as it was\n',
+      before,
+    ]);
   });
 });

@@ -8,14 +8,26 @@ import { CALLERS, createMachine, type Machine } from '../harness.ts';
 import { processesWith } from './host-view.ts';
 import { identity } from './run-inside.ts';
 
-const SMALL = ['--review', 'later', '--limit', 'time=20s', '--limit', 'processes=100', '--limit', 'memory=256m', '--limit', 'disk=50m'];
+const SMALL = [
+  '--review',
+  'later',
+  '--limit',
+  'time=20s',
+  '--limit',
+  'processes=100',
+  '--limit',
+  'memory=256m',
+  '--limit',
+  'disk=50m',
+];
 const MiB = 1024 * 1024;
 
 // At once, because most of the time is spent in waiting for a limit.
 describe.concurrent.each(CALLERS)('as %s', (caller) => {
   test('A145: a fork bomb stops at the limit of processes', async () => {
     using machine = createMachine(caller);
-    const count = 'my $n = 0; while (defined(my $pid = fork)) { if (!$pid) { sleep 60; exit } last if ++$n > 500 } print "$n\\n"; kill 9, -1';
+    const count =
+      'my $n = 0; while (defined(my $pid = fork)) { if (!$pid) { sleep 60; exit } last if ++$n > 500 } print "$n\\n"; kill 9, -1';
     const run = await machine.ags(['exec', ...SMALL, '--', 'perl', '-e', count]);
     expect(Number(run.stdout)).toBeGreaterThan(20);
     expect(Number(run.stdout)).toBeLessThan(100);
@@ -24,16 +36,34 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
   test('A145: a fork bomb that never ends is ended, with all it made', async () => {
     using machine = createMachine(caller);
     const word = `bomb${Date.now()}${caller}`;
-    const run = await machine.ags(['exec', ...SMALL, '--limit', 'time=3s', '--', 'perl', '-e', `fork while 1; # ${word}`]);
+    const run = await machine.ags([
+      'exec',
+      ...SMALL,
+      '--limit',
+      'time=3s',
+      '--',
+      'perl',
+      '-e',
+      `fork while 1; # ${word}`,
+    ]);
     expect(run.stderr).toContain('limits.time');
     expect(processesWith(word)).toEqual([]);
   });
 
   test.for([
     ['one process', 'my $x = "a" x (600 << 20); sleep 5; print "got it\\n"'],
-    ['many processes', 'for (1 .. 12) { if (!fork) { my $x = "a" x (60 << 20); sleep 8; exit } } sleep 6; print "got it\\n"'],
-    ['a file in memory', 'my $n = `uname -m` =~ /aarch64/ ? 279 : 319; my $fd = syscall($n, my $name = "x", 0); open my $f, ">&=", $fd; syswrite $f, "a" x (10 << 20) for 1 .. 60; sleep 5; print "got it\\n"'],
-    ['shared memory that no process has mapped', 'for (1 .. 12) { my $id = shmget(0, 50 << 20, 01600) // die "shmget: $!"; shmwrite($id, "a" x (50 << 20), 0, 50 << 20) or die "shmwrite: $!" } sleep 5; print "got it\\n"'],
+    [
+      'many processes',
+      'for (1 .. 12) { if (!fork) { my $x = "a" x (60 << 20); sleep 8; exit } } sleep 6; print "got it\\n"',
+    ],
+    [
+      'a file in memory',
+      'my $n = `uname -m` =~ /aarch64/ ? 279 : 319; my $fd = syscall($n, my $name = "x", 0); open my $f, ">&=", $fd; syswrite $f, "a" x (10 << 20) for 1 .. 60; sleep 5; print "got it\\n"',
+    ],
+    [
+      'shared memory that no process has mapped',
+      'for (1 .. 12) { my $id = shmget(0, 50 << 20, 01600) // die "shmget: $!"; shmwrite($id, "a" x (50 << 20), 0, 50 << 20) or die "shmwrite: $!" } sleep 5; print "got it\\n"',
+    ],
   ] as const)('A146: memory beyond the limit is not to be had by %s', async ([, program]) => {
     using machine = createMachine(caller);
     const run = await machine.ags(['exec', ...SMALL, '--', 'perl', '-e', program]);
@@ -66,7 +96,19 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
   test('A147: one file, and temporary files, end at their limits', async () => {
     using machine = createMachine(caller);
     const program = `$SIG{XFSZ} = 'IGNORE'; sub fill { my ($path) = @_; open my $f, '>', $path; my $n = 0; while (my $w = syswrite $f, 'a' x (1 << 20)) { $n += $w } printf "%s %d %s\\n", $path, $n >> 20, $!{EFBIG} ? 'EFBIG' : $!{ENOSPC} ? 'ENOSPC' : $!; unlink $path } fill('one'); fill('/tmp/two')`;
-    const run = await machine.ags(['exec', '--limit', 'fileSize=8m', '--limit', 'tmp=4m', '--limit', 'time=20s', '--', 'perl', '-e', program]);
+    const run = await machine.ags([
+      'exec',
+      '--limit',
+      'fileSize=8m',
+      '--limit',
+      'tmp=4m',
+      '--limit',
+      'time=20s',
+      '--',
+      'perl',
+      '-e',
+      program,
+    ]);
     expect(run.stdout).toBe('one 8 EFBIG\n/tmp/two 4 ENOSPC\n');
   });
 

@@ -39,11 +39,17 @@ export function endProcessesWith(word: string): void {
 }
 
 /** Starts a command and waits until it has said "ready". */
-export async function startReady(machine: Machine, command: readonly string[], flags: readonly string[] = []): Promise<ChildProcess> {
+export async function startReady(
+  machine: Machine,
+  command: readonly string[],
+  flags: readonly string[] = [],
+): Promise<ChildProcess> {
   const child = machine.start(['exec', '--review', 'later', ...flags, '--', ...command]);
   let said = '';
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
-  if (!(await until(() => said.includes('ready') || child.exitCode !== null))) throw new Error(`it did not start: ${said}`);
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
+  if (!(await until(() => said.includes('ready') || child.exitCode !== null)))
+    throw new Error(`it did not start: ${said}`);
   if (!said.includes('ready')) throw new Error(`it ended: ${said}`);
   return child;
 }

@@ -22,7 +22,14 @@ describe.each(CASES)('as $caller, over a workspace of kind $workspace, an attack
   beforeAll(async () => {
     machine = createMachine(caller);
     victims = await createVictims(machine);
-    inside = await runInside(machine, victims, ATTACKS, ['--workspace', workspace, '--limit', 'time=60s', '--limit', 'processes=200']);
+    inside = await runInside(machine, victims, ATTACKS, [
+      '--workspace',
+      workspace,
+      '--limit',
+      'time=60s',
+      '--limit',
+      'processes=200',
+    ]);
     touched = victims.touched();
   });
   afterAll(async () => {
@@ -30,9 +37,12 @@ describe.each(CASES)('as $caller, over a workspace of kind $workspace, an attack
     machine[Symbol.dispose]();
   });
 
-  test.for(ATTACKS.map((attack, index) => [`${attack.id}: ${attack.what}`, attack, index] as const))('%s', ([, attack, index]) => {
-    expect(breaches(attack, inside.answers[index] ?? '')).toEqual([]);
-  });
+  test.for(ATTACKS.map((attack, index) => [`${attack.id}: ${attack.what}`, attack, index] as const))(
+    '%s',
+    ([, attack, index]) => {
+      expect(breaches(attack, inside.answers[index] ?? '')).toEqual([]);
+    },
+  );
 
   test('touch anything of the host, or bring a secret out', () => {
     expect(touched).toEqual([]);

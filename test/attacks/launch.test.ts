@@ -29,7 +29,15 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
   test.for(ODD_NAMES)('A19: a project called %j is shown, it alone, and its changes come back', async (name) => {
     using machine = createMachine(caller, { name });
     addSibling(machine);
-    const inside = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', 'pwd; cat src/a.txt; echo new > new.txt; find .. -mindepth 1 -maxdepth 1 -printf x | wc -c; ls -A "$HOME/code"; cat "$HOME/code/sibling/private.txt" ../sibling/private.txt']);
+    const inside = await machine.ags([
+      'exec',
+      '--review',
+      'later',
+      '--',
+      'sh',
+      '-c',
+      'pwd; cat src/a.txt; echo new > new.txt; find .. -mindepth 1 -maxdepth 1 -printf x | wc -c; ls -A "$HOME/code"; cat "$HOME/code/sibling/private.txt" ../sibling/private.txt',
+    ]);
     const review = await machine.ags(['review', '--accept-all', '--json']);
     expect(inside.stdout).not.toContain(SECRET);
     expect(inside.stdout.startsWith(`${machine.project}\none\ntwo\nthree\n1\n`)).toBe(true);
@@ -42,62 +50,115 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     using machine = createMachine(caller);
     const state = join(machine.home, 'st,a:te\\ "x\' *[y]\n$(touch pwned)');
     const env = { XDG_STATE_HOME: state };
-    const run = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', 'echo new > new.txt; rm README.md; cat src/a.txt'], { env });
+    const run = await machine.ags(
+      ['exec', '--review', 'later', '--', 'sh', '-c', 'echo new > new.txt; rm README.md; cat src/a.txt'],
+      { env },
+    );
     const review = await machine.ags(['review', '--accept-all', '--json'], { env });
     expect({ code: run.code, stdout: run.stdout }).toEqual({ code: 0, stdout: 'one\ntwo\nthree\n' });
     expect((JSON.parse(review.stdout) as { taken: string[] }).taken.toSorted()).toEqual(['README.md', 'new.txt']);
-    expect(readdirSync(machine.home).toSorted()).toEqual(['.cache', 'code', state.slice(machine.home.length + 1)].toSorted());
+    expect(readdirSync(machine.home).toSorted()).toEqual(
+      ['.cache', 'code', state.slice(machine.home.length + 1)].toSorted(),
+    );
   });
 
-  test.for(['/', '', 'relative/..', '/usr', '/etc', '/nonexistent/home', 'project', 'parent'])('A19: with HOME=%j nothing more is shown', async (given) => {
-    using machine = createMachine(caller);
-    const sibling = addSibling(machine);
-    const home = given === 'project' ? machine.project : given === 'parent' ? join(machine.home, 'code') : given;
-    const env = { HOME: home, XDG_STATE_HOME: join(machine.root, 'state'), XDG_CACHE_HOME: join(machine.root, 'cache') };
-    for (const dir of ['state', 'cache']) mkdirSync(join(machine.root, dir));
-    giveTo(join(machine.root, 'state'), machine.uid);
-    giveTo(join(machine.root, 'cache'), machine.uid);
-    const run = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', `cat ${sibling}/private.txt; ls /var/lib /etc/shadow /sys; touch ${sibling}/planted /usr/planted`], { env });
-    expect(run.stdout).toBe('');
-    expect(run.stderr).not.toContain('this is a bug');
-    expect(readdirSync(sibling)).toEqual(['private.txt']);
-  });
+  test.for(['/', '', 'relative/..', '/usr', '/etc', '/nonexistent/home', 'project', 'parent'])(
+    'A19: with HOME=%j nothing more is shown',
+    async (given) => {
+      using machine = createMachine(caller);
+      const sibling = addSibling(machine);
+      const home = given === 'project' ? machine.project : given === 'parent' ? join(machine.home, 'code') : given;
+      const env = {
+        HOME: home,
+        XDG_STATE_HOME: join(machine.root, 'state'),
+        XDG_CACHE_HOME: join(machine.root, 'cache'),
+      };
+      for (const dir of ['state', 'cache']) mkdirSync(join(machine.root, dir));
+      giveTo(join(machine.root, 'state'), machine.uid);
+      giveTo(join(machine.root, 'cache'), machine.uid);
+      const run = await machine.ags(
+        [
+          'exec',
+          '--review',
+          'later',
+          '--',
+          'sh',
+          '-c',
+          `cat ${sibling}/private.txt; ls /var/lib /etc/shadow /sys; touch ${sibling}/planted /usr/planted`,
+        ],
+        { env },
+      );
+      expect(run.stdout).toBe('');
+      expect(run.stderr).not.toContain('this is a bug');
+      expect(readdirSync(sibling)).toEqual(['private.txt']);
+    },
+  );
 
-  test.for(['../../escaped', '-rf', 'new\nline \u001b[2J', 'long'.repeat(1000)].map((name) => [name.slice(0, 20), name] as const))('A19: a task named %j stays in its place', async ([, name]) => {
+  test.for(
+    ['../../escaped', '-rf', 'new\nline \u001b[2J', 'long'.repeat(1000)].map(
+      (name) => [name.slice(0, 20), name] as const,
+    ),
+  )('A19: a task named %j stays in its place', async ([, name]) => {
     using machine = createMachine(caller);
-    await machine.ags(['exec', '--review', 'later', `--name=${name}`, '--', 'sh', '-c', 'echo x > changed.txt']);
+    const run = await machine.ags(['exec', '--review', 'later', `--name=${name}`, '--', 'sh', '-c', 'echo x > changed.txt; echo ran']);
+    expect(run.stdout === 'ran\n' || run.stderr.startsWith('ags: ')).toBe(true);
     expect(machine.tasks().filter((id) => !/^[a-z0-9][a-z0-9-]{0,62}$/.test(id))).toEqual([]);
     expect(readdirSync(machine.home).toSorted()).toEqual(['.cache', '.local', 'code']);
     expect(readdirSync(machine.stateDir).filter((entry) => /escaped/.test(entry))).toEqual([]);
   });
 
-  test.for(['before its directories are made', 'before it is started'] as const)('A5: a project that is swapped for a link %s is not followed', async (when) => {
-    using machine = createMachine(caller, { git: false });
-    const sibling = addSibling(machine);
-    const swap = (): void => {
-      renameSync(machine.project, `${machine.project}.away`);
-      symlinkSync(sibling, machine.project);
-    };
-    const attempt = prepareMutant(machine, when === 'before it is started' ? {} : { plan: (plan) => (swap(), plan) }, ['sh', '-c', 'ls; cat private.txt; echo planted > planted.txt; echo ran']);
-    const prepared = await attempt.catch(() => null);
-    if (prepared !== null) {
-      if (when === 'before it is started') swap();
-      const [file = '', ...args] = prepared.argv;
-      const { stdout } = spawnSync(file, args, { cwd: '/', env: prepared.env, ...identity(machine), encoding: 'utf8', timeout: 20_000 });
-      expect(stdout).not.toContain(SECRET);
-    }
-    expect(readdirSync(sibling)).toEqual(['private.txt']);
-  });
+  test.for(['before its directories are made', 'before it is started'] as const)(
+    'A5: a project that is swapped for a link %s is not followed',
+    async (when) => {
+      using machine = createMachine(caller, { git: false });
+      const sibling = addSibling(machine);
+      const swap = (): void => {
+        renameSync(machine.project, `${machine.project}.away`);
+        symlinkSync(sibling, machine.project);
+      };
+      const attempt = prepareMutant(
+        machine,
+        when === 'before it is started' ? {} : { plan: (plan) => (swap(), plan) },
+        ['sh', '-c', 'ls; cat private.txt; echo planted > planted.txt; echo ran'],
+      );
+      const prepared = await attempt.catch(() => null);
+      if (prepared !== null) {
+        if (when === 'before it is started') swap();
+        const [file = '', ...args] = prepared.argv;
+        const { stdout } = spawnSync(file, args, {
+          cwd: '/',
+          env: prepared.env,
+          ...identity(machine),
+          encoding: 'utf8',
+          timeout: 20_000,
+        });
+        expect(stdout).not.toContain(SECRET);
+      }
+      expect(readdirSync(sibling)).toEqual(['private.txt']);
+    },
+  );
 
   test('A9: what a sandbox leaves for the next start is not there, and asks for nothing', async () => {
     using machine = createMachine(caller);
     addSibling(machine);
     const plant = `mkdir -p "$HOME/.config/ags" "$HOME/.cache/ags" "$HOME/.local/state/ags/tasks/planted" "$HOME/.local/bin" .ags; printf 'mounts:\\n  - ${machine.home}\\n' | tee "$HOME/.config/ags/config.yaml" ags.yaml .ags/config.yaml ../ags.yaml > /dev/null; echo '{"problem":null}' > "$HOME/.cache/ags/ready.json"; printf '#!/bin/sh\\ntouch ${machine.root}/pwned\\n' | tee "$HOME/.local/bin/git" "$HOME/.local/bin/bwrap" > /dev/null; chmod 755 "$HOME/.local/bin/"*; for f in .bashrc .profile .gitconfig .npmrc; do echo breach > "$HOME/$f"; done; echo done`;
     const first = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', plant]);
-    const second = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', `ls -A "$HOME"; cat ${machine.home}/code/sibling/private.txt ags.yaml 2>&1`]);
+    const second = await machine.ags([
+      'exec',
+      '--review',
+      'later',
+      '--',
+      'sh',
+      '-c',
+      `ls -A "$HOME"; cat ${machine.home}/code/sibling/private.txt ags.yaml 2>&1`,
+    ]);
     expect(first.stdout).toBe('done\n');
     expect(second.stdout).not.toContain(SECRET);
-    expect(second.stdout.split('\n').filter((line) => /^\.(config|cache|local|bashrc|profile|gitconfig|npmrc|ags)$/.test(line))).toEqual([]);
+    expect(
+      second.stdout
+        .split('\n')
+        .filter((line) => /^\.(config|cache|local|bashrc|profile|gitconfig|npmrc|ags)$/.test(line)),
+    ).toEqual([]);
     expect({ ...machine, pwned: readdirSync(machine.root) }.pwned).toEqual(['home']);
     expect(machine.has('ags.yaml')).toBe(false);
   });
@@ -118,7 +179,11 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
     using machine = createMachine(caller);
     const run = await withBwrap(machine, caller, script);
     expect(run.stdout).toBe('');
-    expect({ failed: run.code !== 0, bug: run.stderr.includes('this is a bug'), said: run.stderr.startsWith('ags: ') }).toEqual({ failed: true, bug: false, said: true });
+    expect({
+      failed: run.code !== 0,
+      bug: run.stderr.includes('this is a bug'),
+      said: run.stderr.startsWith('ags: '),
+    }).toEqual({ failed: true, bug: false, said: true });
   });
 
   test('when it lies only after a good start, nothing runs either', async () => {
@@ -127,18 +192,31 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
     expect(await withBwrap(machine, caller, lies[3]?.[1] ?? '')).toMatchObject({ stdout: '' });
   });
 
-  test.for([false, true])('where user namespaces are forbidden, nothing runs (after a good start: %s)', async (warm) => {
-    using machine = createMachine(caller);
-    if (warm) expect(await machine.ags(['exec', '--', 'true'])).toMatchObject({ code: 0 });
-    const run = await inNamespace(machine, caller, 'echo 0 > /proc/sys/user/max_user_namespaces', ['--user', '--map-users=0,0,100000', '--map-groups=0,0,100000']);
-    expect({ stdout: run.stdout, failed: run.code !== 0, bug: run.stderr.includes('this is a bug') }).toEqual({ stdout: '', failed: true, bug: false });
-  });
+  test.for([false, true])(
+    'where user namespaces are forbidden, nothing runs (after a good start: %s)',
+    async (warm) => {
+      using machine = createMachine(caller);
+      if (warm) expect(await machine.ags(['exec', '--', 'true'])).toMatchObject({ code: 0 });
+      const run = await inNamespace(machine, caller, 'echo 0 > /proc/sys/user/max_user_namespaces', [
+        '--user',
+        '--map-users=0,0,100000',
+        '--map-groups=0,0,100000',
+      ]);
+      expect({ stdout: run.stdout, failed: run.code !== 0, bug: run.stderr.includes('this is a bug') }).toEqual({
+        stdout: '',
+        failed: true,
+        bug: false,
+      });
+    },
+  );
 
   /** `ags exec` where /usr/bin/bwrap is another program. */
   async function withBwrap(machine: Machine, as: Caller, script: string): Promise<Result> {
     const dir = mkdtempSync('/tmp/ags-bwrap-');
     try {
-      writeFileSync(join(dir, 'bwrap'), script.replace('REAL', join(dir, 'real')), { mode: script === '' ? 0o644 : 0o755 });
+      writeFileSync(join(dir, 'bwrap'), script.replace('REAL', join(dir, 'real')), {
+        mode: script === '' ? 0o644 : 0o755,
+      });
       spawnSync('cp', ['/usr/bin/bwrap', join(dir, 'real')]);
       spawnSync('chmod', ['755', dir]);
       return await inNamespace(machine, as, `mount --bind ${dir}/bwrap /usr/bin/bwrap`, []);
@@ -150,7 +228,29 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
   async function inNamespace(machine: Machine, as: Caller, prepare: string, flags: readonly string[]): Promise<Result> {
     const drop = as === 'root' ? '' : `setpriv --reuid ${machine.uid} --regid ${machine.uid} --clear-groups --`;
     const script = `${prepare} && exec ${drop} "$@"`;
-    const run = spawnSync('unshare', ['--mount', '--propagation', 'private', ...flags, '--', 'sh', '-c', script, 'sh', process.execPath, AGS, 'exec', '--review', 'later', '--', 'echo', RAN], { cwd: machine.project, env: machine.env, encoding: 'utf8', timeout: 50_000 });
+    const run = spawnSync(
+      'unshare',
+      [
+        '--mount',
+        '--propagation',
+        'private',
+        ...flags,
+        '--',
+        'sh',
+        '-c',
+        script,
+        'sh',
+        process.execPath,
+        AGS,
+        'exec',
+        '--review',
+        'later',
+        '--',
+        'echo',
+        RAN,
+      ],
+      { cwd: machine.project, env: machine.env, encoding: 'utf8', timeout: 30_000 },
+    );
     return { code: run.status, signal: run.signal, stdout: run.stdout, stderr: run.stderr };
   }
 });

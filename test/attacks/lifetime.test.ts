@@ -24,20 +24,36 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
   test('A23: a process that left its session and its parents ends with the command', async () => {
     using machine = createMachine(caller);
     const word = newWord();
-    await machine.ags(['exec', '--', 'sh', '-c', `(setsid setsid sh -c 'trap "" TERM HUP INT; sleep 300; : ${word}' > /dev/null 2>&1 &) ; nohup sh -c 'sleep 300; : ${word}' > /dev/null 2>&1 & exit 0`]);
+    await machine.ags([
+      'exec',
+      '--',
+      'sh',
+      '-c',
+      `(setsid setsid sh -c 'trap "" TERM HUP INT; sleep 300; : ${word}' > /dev/null 2>&1 &) ; nohup sh -c 'sleep 300; : ${word}' > /dev/null 2>&1 & exit 0`,
+    ]);
     expect(processesWith(word)).toEqual([]);
   });
 
-  test.for(['SIGKILL', 'SIGTERM', 'SIGHUP'] as const)('A18: when ags gets %s in the middle, nothing runs on and the project is as it was', async (signal) => {
-    using machine = createMachine(caller);
-    const [word, before] = [newWord(), machine.git('status', '--porcelain')];
-    const child = await startReady(machine, ['sh', '-c', `setsid sh -c 'sleep 300; : ${word}' & echo planted > planted.txt; rm README.md; echo ready; sleep 300; : ${word}`]);
-    child.kill(signal);
-    expect(await until(() => processesWith(word).length === 0)).toBe(true);
-    expect({ status: machine.git('status', '--porcelain'), planted: machine.has('planted.txt') }).toEqual({ status: before, planted: false });
-    const next = await machine.ags(['exec', '--', 'cat', 'README.md']);
-    expect({ code: next.code, stdout: next.stdout }).toEqual({ code: 0, stdout: '# project\n' });
-  });
+  test.for(['SIGKILL', 'SIGTERM', 'SIGHUP'] as const)(
+    'A18: when ags gets %s in the middle, nothing runs on and the project is as it was',
+    async (signal) => {
+      using machine = createMachine(caller);
+      const [word, before] = [newWord(), machine.git('status', '--porcelain')];
+      const child = await startReady(machine, [
+        'sh',
+        '-c',
+        `setsid sh -c 'sleep 300; : ${word}' & echo planted > planted.txt; rm README.md; echo ready; sleep 300; : ${word}`,
+      ]);
+      child.kill(signal);
+      expect(await until(() => processesWith(word).length === 0)).toBe(true);
+      expect({ status: machine.git('status', '--porcelain'), planted: machine.has('planted.txt') }).toEqual({
+        status: before,
+        planted: false,
+      });
+      const next = await machine.ags(['exec', '--', 'cat', 'README.md']);
+      expect({ code: next.code, stdout: next.stdout }).toEqual({ code: 0, stdout: '# project\n' });
+    },
+  );
 
   test('A18: when ags is killed while the sandbox is still being made, the command never runs', async () => {
     using machine = createMachine(caller);
@@ -55,39 +71,64 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     using machine = createMachine(caller);
     const word = newWord();
     const child = await startReady(machine, ['sh', '-c', `echo ready; sleep 300; : ${word}`]);
-    const seen = processesWith(word).map((pid) => readProc(pid, 'status')).filter((status) => /^NSpid:\s+\d+\s+\d+/m.test(status));
+    const seen = processesWith(word)
+      .map((pid) => readProc(pid, 'status'))
+      .filter((status) => /^NSpid:\s+\d+\s+\d+/m.test(status));
     const facts = seen.map((status) => ({
       uids: [...new Set(/^Uid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/))],
-      groups: /^Groups:\s*(.*)$/m.exec(status)?.[1]?.trim().split(/\s+/).filter((group) => group === '0') ?? [],
+      groups:
+        /^Groups:\s*(.*)$/m
+          .exec(status)?.[1]
+          ?.trim()
+          .split(/\s+/)
+          .filter((group) => group === '0') ?? [],
       capabilities: [...new Set([...status.matchAll(/^Cap\w+:\s+(\w+)$/gm)].map(([, set]) => set))],
       noNewPrivs: /^NoNewPrivs:\s+(\d)/m.exec(status)?.[1],
     }));
     child.kill('SIGKILL');
     expect(seen.length).toBeGreaterThan(1);
     const uid = caller === 'root' ? '1001' : String(machine.uid);
-    expect(facts).toEqual(facts.map(() => ({ uids: [uid], groups: [], capabilities: ['0000000000000000'], noNewPrivs: '1' })));
+    expect(facts).toEqual(
+      facts.map(() => ({ uids: [uid], groups: [], capabilities: ['0000000000000000'], noNewPrivs: '1' })),
+    );
   });
 
-  test.runIf(process.arch === 'x64').for(['the deadline', 'SIGKILL to ags'] as const)('A149: a command that rewrites the first process in memory does not outlive %s', async (end) => {
-    using machine = createMachine(caller);
-    const word = newWord();
-    try {
-      const child = await startReady(machine, ['perl', '-e', `${TAKE_OVER}\n# ${word}`], end === 'the deadline' ? ['--limit', 'time=4s'] : []);
-      if (end !== 'the deadline') child.kill('SIGKILL');
-      expect(await until(() => child.exitCode !== null || child.signalCode !== null)).toBe(true);
-      expect(await until(() => processesWith(word).length === 0, 5000)).toBe(true);
-    } finally {
-      endProcessesWith(word);
-    }
-  });
+  test.runIf(process.arch === 'x64').for(['the deadline', 'SIGKILL to ags'] as const)(
+    'A149: a command that rewrites the first process in memory does not outlive %s',
+    async (end) => {
+      using machine = createMachine(caller);
+      const word = newWord();
+      try {
+        const child = await startReady(
+          machine,
+          ['perl', '-e', `${TAKE_OVER}\n# ${word}`],
+          end === 'the deadline' ? ['--limit', 'time=4s'] : [],
+        );
+        if (end !== 'the deadline') child.kill('SIGKILL');
+        expect(await until(() => child.exitCode !== null || child.signalCode !== null)).toBe(true);
+        expect(await until(() => processesWith(word).length === 0, 5000)).toBe(true);
+      } finally {
+        endProcessesWith(word);
+      }
+    },
+  );
 
   test('the bond with the parent is what ends it: without --die-with-parent it goes on', async () => {
     using machine = createMachine(caller);
     const survives = async (mutated: boolean): Promise<boolean> => {
       const word = newWord();
-      const { argv, env } = await prepareMutant(machine, mutated ? { launch: (launch) => without(launch, '--die-with-parent') } : {}, ['sh', '-c', `echo ready; sleep 300; : ${word}`]);
+      const { argv, env } = await prepareMutant(
+        machine,
+        mutated ? { launch: (launch) => without(launch, '--die-with-parent') } : {},
+        ['sh', '-c', `echo ready; sleep 300; : ${word}`],
+      );
       // A parent between us and the sandbox, to be killed.
-      const parent = spawn('sh', ['-c', '"$@" & wait', 'sh', ...argv], { cwd: '/', env, ...identity(machine), stdio: ['ignore', 'pipe', 'inherit'] });
+      const parent = spawn('sh', ['-c', '"$@" & wait', 'sh', ...argv], {
+        cwd: '/',
+        env,
+        ...identity(machine),
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
       await new Promise((resolve) => parent.stdout?.once('data', resolve));
       parent.kill('SIGKILL');
       const gone = await until(() => processesWith(word).length === 0, mutated ? 1500 : 10_000);
@@ -99,7 +140,8 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
 
   test('A147: a task that is thrown away leaves nothing, however its directories were left', async () => {
     using machine = createMachine(caller);
-    const program = 'mkdir "a"; chdir "a"; for (1 .. 60) { mkdir "d" x 200 or last; chdir "d" x 200 } chdir $ENV{HOME}; mkdir "x"; open my $f, ">", "x/y"; chmod 0, "x/y"; chmod 0, "x"; symlink "/", "root"; symlink ".", "loop"; mkdir "many"; for (1 .. 500) { open my $f, ">", "many/$_" }';
+    const program =
+      'mkdir "a"; chdir "a"; for (1 .. 60) { mkdir "d" x 200 or last; chdir "d" x 200 } chdir $ENV{HOME}; mkdir "x"; open my $f, ">", "x/y"; chmod 0, "x/y"; chmod 0, "x"; symlink "/", "root"; symlink ".", "loop"; mkdir "many"; for (1 .. 500) { open my $f, ">", "many/$_" }';
     await machine.ags(['exec', '--review', 'later', '--', 'perl', '-e', program]);
     for (const id of machine.tasks()) await machine.ags(['rm', id, '--yes']);
     expect(machine.tasks()).toEqual([]);
@@ -134,7 +176,11 @@ function isEarly(pid: number): boolean {
 
 async function firstOther(word: string, child: ChildProcess): Promise<number | null> {
   let found: number | undefined;
-  await until(() => (found = processesWith(word).find((pid) => pid !== child.pid)) !== undefined || child.exitCode !== null, 20_000, 0);
+  await until(
+    () => (found = processesWith(word).find((pid) => pid !== child.pid)) !== undefined || child.exitCode !== null,
+    20_000,
+    0,
+  );
   return found ?? null;
 }
 

@@ -35,7 +35,13 @@ export interface Prepared {
   readonly env: Readonly<Record<string, string>>;
 }
 
-export async function runMutant(machine: Machine, victims: Victims, mutation: Mutation, command: readonly string[], input: string): Promise<Result> {
+export async function runMutant(
+  machine: Machine,
+  victims: Victims,
+  mutation: Mutation,
+  command: readonly string[],
+  input: string,
+): Promise<Result> {
   const { argv, env } = await prepareMutant(machine, mutation, command);
   const [file = '', ...args] = argv;
   const secret = openSync(victims.secretFile, 'r');
@@ -54,20 +60,29 @@ export async function runMutant(machine: Machine, victims: Victims, mutation: Mu
   child.stdin?.on('error', () => undefined);
   child.stdin?.end(input);
   const timer = setTimeout(() => child.kill('SIGKILL'), 40_000);
-  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) => child.on('close', (...end) => resolve(end)));
+  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) =>
+    child.on('close', (...end) => resolve(end)),
+  );
   clearTimeout(timer);
   return { code, signal, stdout, stderr };
 }
 
 /** Everything but the start: what is left to do is to run `argv`. */
-export async function prepareMutant(machine: Machine, mutation: Mutation, command: readonly string[]): Promise<Prepared> {
+export async function prepareMutant(
+  machine: Machine,
+  mutation: Mutation,
+  command: readonly string[],
+): Promise<Prepared> {
   const world = worldOf(machine);
-  for (const dir of ['.local', '.local/state', '.cache'].map((name) => join(machine.home, name)).filter((path) => !existsSync(path))) {
+  for (const dir of ['.local', '.local/state', '.cache']
+    .map((name) => join(machine.home, name))
+    .filter((path) => !existsSync(path))) {
     mkdirSync(dir, { mode: 0o755 });
     giveTo(dir, machine.uid);
   }
   // git is particular about whose repository it reads, and here root reads the user's.
-  if (!existsSync(join(machine.home, '.gitconfig'))) writeFileSync(join(machine.home, '.gitconfig'), '[safe]\n\tdirectory = *\n');
+  if (!existsSync(join(machine.home, '.gitconfig')))
+    writeFileSync(join(machine.home, '.gitconfig'), '[safe]\n\tdirectory = *\n');
   const plan = (mutation.plan ?? same)(await planFor(world));
   mkdirSync(join(machine.stateDir, 'tasks'), { recursive: true, mode: 0o700 });
   const paths = taskPaths(machine.stateDir, `mutant-${process.hrtime.bigint()}`);
@@ -81,7 +96,8 @@ export async function prepareMutant(machine: Machine, mutation: Mutation, comman
   writeFileSync(given.seccomp, (mutation.filter ?? same)(seccompFilter(options.arch, spec.kernel)));
   writeFileSync(given.go, 'go\n');
   // Root plays the user here, so what the user would have made must become the user's. As root the run is the sandbox's.
-  if (machine.caller !== 'root') for (const dir of ['.local/state', '.cache']) giveTo(join(machine.home, dir), machine.uid);
+  if (machine.caller !== 'root')
+    for (const dir of ['.local/state', '.cache']) giveTo(join(machine.home, dir), machine.uid);
   const { args, seccomp, status, go } = DESCRIPTORS;
   const open = `exec ${args}< "$1" ${seccomp}< "$2" ${go}< "$3" ${status}> /dev/null; shift 3; exec "$@"`;
   const argv = ['/bin/sh', '-c', open, 'sh', given.args, given.seccomp, given.go, ...launch.argv];
@@ -125,7 +141,12 @@ function worldOf(machine: Machine): World {
 }
 
 /** For a mutation of the arguments: without an option and the given number of values after it. Every one of its kind. */
-export function without(launch: Launch, option: string, values = 0, matches: (values: readonly string[]) => boolean = () => true): Launch {
+export function without(
+  launch: Launch,
+  option: string,
+  values = 0,
+  matches: (values: readonly string[]) => boolean = () => true,
+): Launch {
   const kept: string[] = [];
   for (let i = 0; i < launch.bwrapArgs.length; i++) {
     const rest = launch.bwrapArgs.slice(i + 1, i + 1 + values);
@@ -140,6 +161,8 @@ export function without(launch: Launch, option: string, values = 0, matches: (va
 export function instead(launch: Launch, from: readonly string[], to: readonly string[]): Launch {
   const at = launch.bwrapArgs.findIndex((_, i) => from.every((word, k) => launch.bwrapArgs[i + k] === word));
   if (at < 0) throw new Error(`there is no ${from.join(' ')} to replace`);
-  return { ...launch, bwrapArgs: [...launch.bwrapArgs.slice(0, at), ...to, ...launch.bwrapArgs.slice(at + from.length)] };
+  return {
+    ...launch,
+    bwrapArgs: [...launch.bwrapArgs.slice(0, at), ...to, ...launch.bwrapArgs.slice(at + from.length)],
+  };
 }
-

@@ -27,13 +27,25 @@ interface Protection extends Mutation {
 }
 
 const noFilter: Mutation = { filter: () => assemble(ARCH, {}) };
-const mounts = (change: (mount: Mount, spec: SandboxSpec) => readonly Mount[]): Mutation => ({ spec: (spec) => ({ ...spec, mounts: spec.mounts.flatMap((mount) => change(mount, spec)) }) });
-const show = (path: string, writable = false): Mount => ({ kind: 'bind', from: hostPath(path), to: sandboxPath(path), writable, why: 'mutant' });
-const writable = (why: string): Mutation => mounts((mount) => [mount.kind === 'bind' && mount.why === why ? { ...mount, writable: true } : mount]);
+const mounts = (change: (mount: Mount, spec: SandboxSpec) => readonly Mount[]): Mutation => ({
+  spec: (spec) => ({ ...spec, mounts: spec.mounts.flatMap((mount) => change(mount, spec)) }),
+});
+const show = (path: string, writable = false): Mount => ({
+  kind: 'bind',
+  from: hostPath(path),
+  to: sandboxPath(path),
+  writable,
+  why: 'mutant',
+});
+const writable = (why: string): Mutation =>
+  mounts((mount) => [mount.kind === 'bind' && mount.why === why ? { ...mount, writable: true } : mount]);
 
 const PROTECTIONS: readonly Protection[] = [
   { name: 'a network namespace', launch: (l) => without(l, '--unshare-net') },
-  { name: 'a process namespace', launch: (l) => instead(without(l, '--unshare-pid'), ['--proc', '/proc'], ['--ro-bind', '/proc', '/proc']) },
+  {
+    name: 'a process namespace',
+    launch: (l) => instead(without(l, '--unshare-pid'), ['--proc', '/proc'], ['--ro-bind', '/proc', '/proc']),
+  },
   { name: 'an IPC namespace', launch: (l) => without(l, '--unshare-ipc') },
   { name: 'a host name of its own', launch: (l) => without(without(l, '--unshare-uts'), '--hostname', 1) },
   { name: 'a cgroup namespace', launch: (l) => without(l, '--unshare-cgroup') },
@@ -41,31 +53,98 @@ const PROTECTIONS: readonly Protection[] = [
   { name: 'an empty environment', launch: (l) => without(l, '--clearenv') },
   { name: 'a clean environment of the launcher', callerEnv: true },
   { name: 'dropping capabilities', launch: (l) => without(l, '--cap-drop', 1), only: 'user' },
-  { name: 'an identity that is not root inside', launch: (l) => without(without(l, '--uid', 1), '--gid', 1), only: 'user' },
-  { name: 'giving root up', launch: (l) => ({ ...l, argv: l.argv.map((word) => (/^\d+(,\d+){3}$/.test(word) ? '0,0,0,0' : word)) }), only: 'root' },
+  {
+    name: 'an identity that is not root inside',
+    launch: (l) => without(without(l, '--uid', 1), '--gid', 1),
+    only: 'user',
+  },
+  {
+    name: 'giving root up',
+    launch: (l) => ({ ...l, argv: l.argv.map((word) => (/^\d+(,\d+){3}$/.test(word) ? '0,0,0,0' : word)) }),
+    only: 'root',
+  },
   { name: 'a session of its own', launch: (l) => without(l, '--new-session') },
   { name: 'a read-only root', launch: (l) => without(l, '--remount-ro', 1, ([path]) => path === '/') },
   { name: 'a read-only /dev', launch: (l) => without(l, '--remount-ro', 1, ([path]) => path === '/dev') },
   { name: 'the filter of system calls', ...noFilter },
   { name: 'loading the filter', launch: (l) => without(l, '--seccomp', 1) },
-  { name: 'hiding secrets and sockets of the project', plan: (plan) => ({ ...plan, hidden: { ...plan.hidden, paths: [] } }) },
-  { name: 'a home of its own', ...mounts((mount, spec) => [mount.kind === 'bind' && mount.to === spec.env['HOME'] ? { ...mount, from: hostPath(mount.to) } : mount]) },
-  { name: 'temporary files of its own', ...mounts((mount) => [mount.kind === 'tmpfs' && mount.to === '/tmp' ? show('/tmp') : mount]) },
+  {
+    name: 'hiding secrets and sockets of the project',
+    plan: (plan) => ({ ...plan, hidden: { ...plan.hidden, paths: [] } }),
+  },
+  {
+    name: 'a home of its own',
+    ...mounts((mount, spec) => [
+      mount.kind === 'bind' && mount.to === spec.env['HOME'] ? { ...mount, from: hostPath(mount.to) } : mount,
+    ]),
+  },
+  {
+    name: 'temporary files of its own',
+    ...mounts((mount) => [mount.kind === 'tmpfs' && mount.to === '/tmp' ? show('/tmp') : mount]),
+  },
   { name: 'bounds on temporary files', launch: (l) => without(l, '--size', 1) },
-  { name: 'a process list of its own', launch: (l) => instead(l, ['--proc', '/proc'], ['--ro-bind', '/proc', '/proc']) },
-  { name: 'a /dev of its own', launch: (l) => instead(without(l, '--remount-ro', 1, ([path]) => path === '/dev'), ['--dev', '/dev'], ['--dev-bind', '/dev', '/dev']) },
-  { name: 'a /run and a /var of its own', ...mounts((mount) => (mount.kind === 'dir' && ['/run', '/var'].includes(mount.to) ? [mount, show(mount.to === '/run' ? '/run/lock' : '/var/lib')] : [mount])) },
-  { name: 'a /etc of its own', ...mounts((mount) => [mount.kind === 'bind' && mount.to === '/etc' ? show('/etc') : mount]) },
-  { name: 'the list of what is visible', ...mounts((mount) => (mount.kind === 'dev' ? [mount, show('/root'), show('/boot')] : [mount])) },
+  {
+    name: 'a process list of its own',
+    launch: (l) => instead(l, ['--proc', '/proc'], ['--ro-bind', '/proc', '/proc']),
+  },
+  {
+    name: 'a /dev of its own',
+    launch: (l) =>
+      instead(
+        without(l, '--remount-ro', 1, ([path]) => path === '/dev'),
+        ['--dev', '/dev'],
+        ['--dev-bind', '/dev', '/dev'],
+      ),
+  },
+  {
+    name: 'a /run and a /var of its own',
+    ...mounts((mount) =>
+      mount.kind === 'dir' && ['/run', '/var'].includes(mount.to)
+        ? [mount, show(mount.to === '/run' ? '/run/lock' : '/var/lib')]
+        : [mount],
+    ),
+  },
+  {
+    name: 'a /etc of its own',
+    ...mounts((mount) => [mount.kind === 'bind' && mount.to === '/etc' ? show('/etc') : mount]),
+  },
+  {
+    name: 'the list of what is visible',
+    ...mounts((mount) => (mount.kind === 'dev' ? [mount, show('/root'), show('/boot')] : [mount])),
+  },
   { name: 'a list of variables', spec: (spec) => ({ ...spec, env: { ...spec.env, SECRET_TOKEN: 'x' } }) },
   { name: 'read-only system directories', ...writable('the system') },
   { name: 'read-only tool directories', ...writable('tool directory of the home') },
   { name: 'read-only objects', ...writable('objects of your repository') },
-  { name: 'a git directory of its own', ...mounts((mount) => [mount.kind === 'bind' && mount.why.endsWith('own git directory') ? { ...mount, from: hostPath(mount.to) } : mount]) },
+  {
+    name: 'a git directory of its own',
+    ...mounts((mount) => [
+      mount.kind === 'bind' && mount.why.endsWith('own git directory') ? { ...mount, from: hostPath(mount.to) } : mount,
+    ]),
+  },
   { name: 'copy-on-write', ...mounts((mount) => [mount.kind === 'workspace' ? { ...show(mount.to, true) } : mount]) },
-  { name: 'limits', launch: (l) => ({ ...l, argv: l.argv.filter((word, i) => !(word.endsWith('/prlimit') || /^--(core|nofile|fsize|nproc|data|cpu)=/.test(word) || (word === '--' && l.argv[i - 1]?.startsWith('--') === true && /=/.test(l.argv[i - 1] ?? '')))) }) },
+  {
+    name: 'limits',
+    launch: (l) => ({
+      ...l,
+      argv: l.argv.filter(
+        (word, i) =>
+          !(
+            word.endsWith('/prlimit') ||
+            /^--(core|nofile|fsize|nproc|data|cpu)=/.test(word) ||
+            (word === '--' && l.argv[i - 1]?.startsWith('--') === true && /=/.test(l.argv[i - 1] ?? ''))
+          ),
+      ),
+    }),
+  },
   { name: 'closed descriptors', descriptor: true },
-  { name: 'arguments out of sight', launch: (l) => ({ ...l, argv: l.argv.flatMap((word, i) => (word === '--args' ? l.bwrapArgs : l.argv[i - 1] === '--args' ? [] : [word])) }) },
+  {
+    name: 'arguments out of sight',
+    launch: (l) => ({
+      ...l,
+      argv: l.argv.flatMap((word, i) => (word === '--args' ? l.bwrapArgs : l.argv[i - 1] === '--args' ? [] : [word])),
+    }),
+  },
 ];
 
 describe.each(CALLERS)('as %s', (caller) => {
@@ -83,12 +162,15 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect([...known]).toEqual([]);
   });
 
-  test.for(here.map((one) => [one.name, one] as const))('without %s, an attack succeeds', async ([name, protection]) => {
-    const before = protection.behind === undefined ? known : new Set(await stage.attack(protection.behind));
-    const found = (await stage.attack({ ...protection.behind, ...protection })).filter((one) => !before.has(one));
-    noticed.set(name, found);
-    expect(found).not.toEqual([]);
-  });
+  test.for(here.map((one) => [one.name, one] as const))(
+    'without %s, an attack succeeds',
+    async ([name, protection]) => {
+      const before = protection.behind === undefined ? known : new Set(await stage.attack(protection.behind));
+      const found = (await stage.attack({ ...protection.behind, ...protection })).filter((one) => !before.has(one));
+      noticed.set(name, found);
+      expect(found).not.toEqual([]);
+    },
+  );
 
   test('no protection goes unmissed', () => {
     expect(here.filter((one) => (noticed.get(one.name) ?? []).length === 0).map((one) => one.name)).toEqual([]);
@@ -117,7 +199,13 @@ function createStage(caller: Caller): Stage {
         current = { machine, victims: await createVictims(machine) };
       }
       const { machine, victims } = current;
-      const run = await runMutant(machine, victims, mutation, ['perl', '-e', batchProgram(process.arch)], batchInput(ATTACKS, victims.places));
+      const run = await runMutant(
+        machine,
+        victims,
+        mutation,
+        ['perl', '-e', batchProgram(process.arch)],
+        batchInput(ATTACKS, victims.places),
+      );
       const touched = victims.touched().map((line) => `touched ${line.split(':')[0]?.replace(machine.root, '')}`);
       if (touched.length > 0) await close();
       // One that does not start proves nothing about its holes.

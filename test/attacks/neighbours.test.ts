@@ -21,13 +21,38 @@ open my $f, '>>', '.git/config'; print $f "[core]\n\tfsmonitor = /tmp/neighbour\
 system 'git -c core.fsmonitor=false -c user.name=x -c user.email=x\@y commit -q --allow-empty -m planted 2>/dev/null; git branch planted 2>/dev/null; git tag planted 2>/dev/null';
 print "ready\n"; sleep 300`;
 
-const FILES: Attack = { id: 'A153', what: 'files in any place', perl: perl`chdir $V{PROJECT}; look($_) for '/tmp/neighbour.txt', '/dev/shm/neighbour.txt', "$V{HOME}/neighbour.txt", "$V{HOME}/.bashrc", 'neighbour.txt', '.git/neighbour.txt', '.git/hooks/post-checkout', '/tmp/neighbour.sock', 'neighbour.sock'`, expect: ['ENOENT'] };
-const GIT: Attack = { id: 'A157', what: 'settings, commits, branches and tags in git', perl: perl`chdir $V{PROJECT}; line(slurp('.git/config') =~ /fsmonitor|planted/ ? 'planted' : 'ENOENT', 'config'); line(system('git rev-parse -q --verify planted > /dev/null 2>&1') == 0 ? 'planted' : 'ENOENT', 'branch'); line(qx(git log --format=%s -1) eq "planted\n" ? 'planted' : 'ENOENT', 'commit')`, expect: ['ENOENT'] };
+const FILES: Attack = {
+  id: 'A153',
+  what: 'files in any place',
+  perl: perl`chdir $V{PROJECT}; look($_) for '/tmp/neighbour.txt', '/dev/shm/neighbour.txt', "$V{HOME}/neighbour.txt", "$V{HOME}/.bashrc", 'neighbour.txt', '.git/neighbour.txt', '.git/hooks/post-checkout', '/tmp/neighbour.sock', 'neighbour.sock'`,
+  expect: ['ENOENT'],
+};
+const GIT: Attack = {
+  id: 'A157',
+  what: 'settings, commits, branches and tags in git',
+  perl: perl`chdir $V{PROJECT}; line(slurp('.git/config') =~ /fsmonitor|planted/ ? 'planted' : 'ENOENT', 'config'); line(system('git rev-parse -q --verify planted > /dev/null 2>&1') == 0 ? 'planted' : 'ENOENT', 'branch'); line(qx(git log --format=%s -1) eq "planted\n" ? 'planted' : 'ENOENT', 'commit')`,
+  expect: ['ENOENT'],
+};
 const LIVE: readonly Attack[] = [
-  { id: 'A154', what: 'ports', perl: perl`reach(PF_INET, SOCK_STREAM, 0, pack_sockaddr_in(4747, inet_aton($_)), $_) for '127.0.0.1', '0.0.0.0', '127.0.0.2'`, expect: ['ECONNREFUSED'] },
-  { id: 'A154', what: 'abstract sockets, and sockets by path', perl: perl`reach(PF_UNIX, SOCK_STREAM, 0, pack_sockaddr_un($_)) for "\0neighbour", '/tmp/neighbour.sock', "$V{PROJECT}/neighbour.sock"`, expect: ['ECONNREFUSED', 'ENOENT'] },
+  {
+    id: 'A154',
+    what: 'ports',
+    perl: perl`reach(PF_INET, SOCK_STREAM, 0, pack_sockaddr_in(4747, inet_aton($_)), $_) for '127.0.0.1', '0.0.0.0', '127.0.0.2'`,
+    expect: ['ECONNREFUSED'],
+  },
+  {
+    id: 'A154',
+    what: 'abstract sockets, and sockets by path',
+    perl: perl`reach(PF_UNIX, SOCK_STREAM, 0, pack_sockaddr_un($_)) for "\0neighbour", '/tmp/neighbour.sock', "$V{PROJECT}/neighbour.sock"`,
+    expect: ['ECONNREFUSED', 'ENOENT'],
+  },
   { id: 'A154', what: 'shared memory', perl: perl`tried(defined shmget(4747, 0, 0))`, expect: ['ENOENT'] },
-  { id: 'A153', what: 'processes', perl: perl`for my $file (glob '/proc/[0-9]*/cmdline') { print "$file = the neighbour\n" if (slurp($file) // '') =~ /pack_sockaddr_in\(4747, INADDR_ANY/ } print "searched\n"`, expect: ['searched'] },
+  {
+    id: 'A153',
+    what: 'processes',
+    perl: perl`for my $file (glob '/proc/[0-9]*/cmdline') { print "$file = the neighbour\n" if (slurp($file) // '') =~ /pack_sockaddr_in\(4747, INADDR_ANY/ } print "searched\n"`,
+    expect: ['searched'],
+  },
   FILES,
   GIT,
 ];
@@ -60,12 +85,18 @@ describe.each(CALLERS)('as %s, a task does not find', (caller) => {
   test.for(LIVE.map((attack, i) => [attack.what, attack, i] as const))('its neighbour: %s', ([, attack, i]) => {
     expect(breaches(attack, live?.answers[i] ?? '')).toEqual([]);
   });
-  test.for(LATER.map((attack, i) => [attack.what, attack, i] as const))('what a task before it left (A159): %s', ([, attack, i]) => {
-    expect(breaches(attack, later?.answers[i] ?? '')).toEqual([]);
-  });
-  test.for(LATER.map((attack, i) => [attack.what, attack, i] as const))('what a task of the same name left (A159): %s', ([, attack, i]) => {
-    expect(breaches(attack, fresh?.answers[i] ?? '')).toEqual([]);
-  });
+  test.for(LATER.map((attack, i) => [attack.what, attack, i] as const))(
+    'what a task before it left (A159): %s',
+    ([, attack, i]) => {
+      expect(breaches(attack, later?.answers[i] ?? '')).toEqual([]);
+    },
+  );
+  test.for(LATER.map((attack, i) => [attack.what, attack, i] as const))(
+    'what a task of the same name left (A159): %s',
+    ([, attack, i]) => {
+      expect(breaches(attack, fresh?.answers[i] ?? '')).toEqual([]);
+    },
+  );
   test('anything of the host', () => {
     expect(victims.touched()).toEqual([]);
   });

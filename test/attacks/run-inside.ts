@@ -11,21 +11,32 @@ export interface Inside extends Result {
 }
 
 /** All attempts in one sandbox, started by a careless caller: secrets in the environment, and a descriptor left open. */
-export async function runInside(machine: Machine, victims: Victims, attacks: readonly Attack[], flags: readonly string[] = []): Promise<Inside> {
+export async function runInside(
+  machine: Machine,
+  victims: Victims,
+  attacks: readonly Attack[],
+  flags: readonly string[] = [],
+): Promise<Inside> {
   const secret = openSync(victims.secretFile, 'r');
-  const child = spawn(process.execPath, [AGS, 'exec', '--review', 'later', ...flags, '--', 'perl', '-e', batchProgram(process.arch)], {
-    cwd: machine.project,
-    env: { ...machine.env, ...victims.env },
-    ...identity(machine),
-    stdio: ['pipe', 'pipe', 'pipe', 'ignore', 'ignore', 'ignore', 'ignore', 'ignore', 'ignore', secret],
-  });
+  const child = spawn(
+    process.execPath,
+    [AGS, 'exec', '--review', 'later', ...flags, '--', 'perl', '-e', batchProgram(process.arch)],
+    {
+      cwd: machine.project,
+      env: { ...machine.env, ...victims.env },
+      ...identity(machine),
+      stdio: ['pipe', 'pipe', 'pipe', 'ignore', 'ignore', 'ignore', 'ignore', 'ignore', 'ignore', secret],
+    },
+  );
   closeSync(secret);
   let [stdout, stderr] = ['', ''];
   child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString('utf8')));
   child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString('utf8')));
   child.stdin?.on('error', () => undefined);
   child.stdin?.end(batchInput(attacks, victims.places));
-  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) => child.on('close', (...end) => resolve(end)));
+  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) =>
+    child.on('close', (...end) => resolve(end)),
+  );
   return { code, signal, stdout, stderr, answers: parseAnswers(stdout, attacks) };
 }
 

@@ -13,11 +13,19 @@ describe.each(CALLERS)('as %s', (caller) => {
   test('A142: a variable that is passed on is in no command line, and in no environment but that of the command', async () => {
     using machine = createMachine(caller);
     const word = newWord();
-    const child = await startReady({ ...machine, start: (args, more) => machine.start(args, { ...more, env: { TOKEN: word } }) }, ['sh', '-c', 'test -n "$TOKEN" && echo ready; echo x > changed.txt; sleep 300'], ['-e', 'TOKEN']);
-    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid && Number(name) !== child.pid);
+    const child = await startReady(
+      { ...machine, start: (args, more) => machine.start(args, { ...more, env: { TOKEN: word } }) },
+      ['sh', '-c', 'test -n "$TOKEN" && echo ready; echo x > changed.txt; sleep 300'],
+      ['-e', 'TOKEN'],
+    );
+    const pids = readdirSync('/proc').filter(
+      (name) => /^\d+$/.test(name) && Number(name) !== process.pid && Number(name) !== child.pid,
+    );
     const inCommand = pids.filter((pid) => readProc(pid, 'cmdline').includes(word));
     // A launcher is known by its mark; what runs inside has none.
-    const inLauncher = pids.filter((pid) => readProc(pid, 'environ').includes(word) && readProc(pid, 'environ').includes('AGS_RUN='));
+    const inLauncher = pids.filter(
+      (pid) => readProc(pid, 'environ').includes(word) && readProc(pid, 'environ').includes('AGS_RUN='),
+    );
     child.kill('SIGTERM');
     await new Promise((resolve) => child.on('close', resolve));
     const kept = spawnSync('grep', ['-rl', word, machine.home], { encoding: 'utf8' }).stdout;
@@ -27,7 +35,13 @@ describe.each(CALLERS)('as %s', (caller) => {
   test('A142: neither the plan nor an error shows the value', async () => {
     using machine = createMachine(caller);
     const word = newWord();
-    const runs = [['plan', '-e', 'TOKEN', '--', 'true'], ['exec', '-e', 'TOKEN', '--', '/nonexistent'], ['exec', '-e', 'TOKEN', '--limit', 'wrong', '--', 'true'], ['list', '--json'], ['config', '--json']];
+    const runs = [
+      ['plan', '-e', 'TOKEN', '--', 'true'],
+      ['exec', '-e', 'TOKEN', '--', '/nonexistent'],
+      ['exec', '-e', 'TOKEN', '--limit', 'wrong', '--', 'true'],
+      ['list', '--json'],
+      ['config', '--json'],
+    ];
     const said = await Promise.all(runs.map((args) => machine.ags(args, { env: { TOKEN: word, SECRET_TOKEN: word } })));
     expect(said.filter((run) => `${run.stdout}${run.stderr}`.includes(word))).toEqual([]);
   });

@@ -6,7 +6,14 @@ import { identity } from './run-inside.ts';
 
 /** A shell on a terminal of its own, as a user sits before it; what it printed, without carriage returns. */
 function onTerminal(machine: Machine, script: string, input = ''): string {
-  const { stdout } = spawnSync('script', ['-qefc', `sh -c '${script.replaceAll("'", "'\\''")}'`, '/dev/null'], { cwd: machine.project, env: { ...machine.env, AGS: `${process.execPath} ${AGS}` }, ...identity(machine), encoding: 'utf8', input, timeout: 40_000 });
+  const { stdout } = spawnSync('script', ['-qefc', `sh -c '${script.replaceAll("'", "'\\''")}'`, '/dev/null'], {
+    cwd: machine.project,
+    env: { ...machine.env, AGS: `${process.execPath} ${AGS}` },
+    ...identity(machine),
+    encoding: 'utf8',
+    input,
+    timeout: 40_000,
+  });
   return stdout.replaceAll('\r', '');
 }
 
@@ -20,7 +27,10 @@ describe.each(CALLERS)('as %s', (caller) => {
     ['with everything elsewhere', '< /dev/null > /dev/null 2>&1'],
   ] as const)("A35: nothing can be typed into the caller's terminal, %s", ([, redirections]) => {
     using machine = createMachine(caller);
-    const screen = onTerminal(machine, `$AGS exec --review later -- perl -e '${TYPE}' ${redirections}; stty -icanon -echo min 0 time 5; dd bs=100 count=1 2>/dev/null | od -c | head -3; echo END`);
+    const screen = onTerminal(
+      machine,
+      `$AGS exec --review later -- perl -e '${TYPE}' ${redirections}; stty -icanon -echo min 0 time 5; dd bs=100 count=1 2>/dev/null | od -c | head -3; echo END`,
+    );
     expect(screen).not.toContain('typed');
     expect(screen).not.toContain('TYPED');
     // od shows what was waiting to be read: nothing, or the end of input that "script" itself types.
@@ -29,7 +39,10 @@ describe.each(CALLERS)('as %s', (caller) => {
 
   test('A35: the terminal inside is another one, and so is its session', () => {
     using machine = createMachine(caller);
-    const screen = onTerminal(machine, `tty; ps -o sid= -p $$; $AGS exec --review later -- sh -c 'readlink /proc/self/fd/0; perl -e "print getpgrp() == 0 ? q(outside) : q(inside), qq(\\n)"; : > /dev/tty && echo has a terminal'`);
+    const screen = onTerminal(
+      machine,
+      `tty; ps -o sid= -p $$; $AGS exec --review later -- sh -c 'readlink /proc/self/fd/0; perl -e "print getpgrp() == 0 ? q(outside) : q(inside), qq(\\n)"; : > /dev/tty && echo has a terminal'`,
+    );
     const [outside, , inside, group] = screen.split('\n');
     expect(outside).toMatch(/^\/dev\/pts\//);
     expect(inside).not.toBe(outside);

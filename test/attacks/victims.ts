@@ -3,7 +3,16 @@
 // Invariant: every secret holds the same random word, so that one look at all output tells whether any of them leaked.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
 import { giveTo, type Machine } from '../harness.ts';
@@ -28,18 +37,57 @@ export async function createVictims(machine: Machine): Promise<Victims> {
   const word = `CANARY-${randomBytes(8).toString('hex')}`;
   const hostTmp = mkdtempSync('/tmp/ags-victim-');
   placeFiles(machine, word, hostTmp);
-  const streams = [join(machine.home, 'agent.sock'), join(hostTmp, 'agent.sock'), ...['agent.sock', 'sub/agent.sock', 'node_modules/agent.sock'].map((path) => join(machine.project, path)), join(machine.home, '.local/bin/agent.sock')];
+  const streams = [
+    join(machine.home, 'agent.sock'),
+    join(hostTmp, 'agent.sock'),
+    ...['agent.sock', 'sub/agent.sock', 'node_modules/agent.sock'].map((path) => join(machine.project, path)),
+    join(machine.home, '.local/bin/agent.sock'),
+  ];
   const datagrams = streams.map((path) => path.replace(/\.sock$/, '.dgram'));
-  const names = { abstract: `ags-${word}`, key: String(randomBytes(4).readUInt32LE() & 0x7fffffff), queue: `ags-${word}` };
+  const names = {
+    abstract: `ags-${word}`,
+    key: String(randomBytes(4).readUInt32LE() & 0x7fffffff),
+    queue: `ags-${word}`,
+  };
   const log = join(hostTmp, 'log');
   const pipe = join(machine.home, '.local/bin/agent.fifo');
-  const server = spawn('perl', ['-e', SERVER, String(victimUid(machine)), log, pipe, word, names.abstract, names.key, names.queue, process.arch, ...streams, '--', ...datagrams], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const server = spawn(
+    'perl',
+    [
+      '-e',
+      SERVER,
+      String(victimUid(machine)),
+      log,
+      pipe,
+      word,
+      names.abstract,
+      names.key,
+      names.queue,
+      process.arch,
+      ...streams,
+      '--',
+      ...datagrams,
+    ],
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  );
   const [loopback = '', any = ''] = await firstLine(server);
   const before = snapshot(machine, hostTmp);
   return {
     word,
     secretFile: join(hostTmp, 'secret'),
-    env: { SECRET_TOKEN: word, GITHUB_TOKEN: word, AWS_SECRET_ACCESS_KEY: word, SSH_AUTH_SOCK: streams[0] ?? '', DBUS_SESSION_BUS_ADDRESS: `unix:path=${streams[1]}`, HTTPS_PROXY: `http://${word}@127.0.0.1:${loopback}`, BASH_ENV: join(hostTmp, 'secret'), PERL5OPT: '-MAgs::Victim', GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'core.fsmonitor', GIT_CONFIG_VALUE_0: `touch ${log}` },
+    env: {
+      SECRET_TOKEN: word,
+      GITHUB_TOKEN: word,
+      AWS_SECRET_ACCESS_KEY: word,
+      SSH_AUTH_SOCK: streams[0] ?? '',
+      DBUS_SESSION_BUS_ADDRESS: `unix:path=${streams[1]}`,
+      HTTPS_PROXY: `http://${word}@127.0.0.1:${loopback}`,
+      BASH_ENV: join(hostTmp, 'secret'),
+      PERL5OPT: '-MAgs::Victim',
+      GIT_CONFIG_COUNT: '1',
+      GIT_CONFIG_KEY_0: 'core.fsmonitor',
+      GIT_CONFIG_VALUE_0: `touch ${log}`,
+    },
     places: {
       SIBLING: join(machine.home, 'code/sibling'),
       HOST_TMP: join(hostTmp, 'secret'),
@@ -52,7 +100,11 @@ export async function createVictims(machine: Machine): Promise<Victims> {
       ABSTRACT: names.abstract,
       LOOPBACK_PORT: loopback,
       ANY_PORT: any,
-      ADDRESSES: Object.values(networkInterfaces()).flatMap((list) => list ?? []).filter((one) => one.family === 'IPv4' && !one.internal).map((one) => one.address).join(' '),
+      ADDRESSES: Object.values(networkInterfaces())
+        .flatMap((list) => list ?? [])
+        .filter((one) => one.family === 'IPv4' && !one.internal)
+        .map((one) => one.address)
+        .join(' '),
       IPC_KEY: names.key,
       QUEUE: names.queue,
       VICTIM: String(server.pid),
@@ -60,13 +112,22 @@ export async function createVictims(machine: Machine): Promise<Victims> {
     },
     touched() {
       const after = snapshot(machine, hostTmp);
-      const paths = [...new Set([...before.keys(), ...after.keys()])].filter((path) => before.get(path) !== after.get(path));
-      const said = readFileSync(log, 'utf8').split('\n').filter((line) => line !== '');
-      return [...paths.map((path) => `${path}: ${before.get(path) ?? 'not there'} -> ${after.get(path) ?? 'gone'}`), ...said, ...(server.exitCode === null && server.signalCode === null ? [] : ['the victim is dead'])];
+      const paths = [...new Set([...before.keys(), ...after.keys()])].filter(
+        (path) => before.get(path) !== after.get(path),
+      );
+      const said = readFileSync(log, 'utf8')
+        .split('\n')
+        .filter((line) => line !== '');
+      return [
+        ...paths.map((path) => `${path}: ${before.get(path) ?? 'not there'} -> ${after.get(path) ?? 'gone'}`),
+        ...said,
+        ...(server.exitCode === null && server.signalCode === null ? [] : ['the victim is dead']),
+      ];
     },
     async [Symbol.asyncDispose]() {
       server.stdin?.end();
-      if (server.exitCode === null && server.signalCode === null) await new Promise((resolve) => server.on('exit', resolve));
+      if (server.exitCode === null && server.signalCode === null)
+        await new Promise((resolve) => server.on('exit', resolve));
       rmSync(hostTmp, { recursive: true, force: true });
     },
   };
@@ -82,18 +143,43 @@ function placeFiles(machine: Machine, word: string, hostTmp: string): void {
     mkdirSync(dirname(join(machine.home, path)), { recursive: true });
     writeFileSync(join(machine.home, path), content);
   };
-  for (const path of ['.ssh/id_ed25519', '.aws/credentials', '.netrc', '.bash_history', '.config/gh/hosts.yml', '.gnupg/secring.gpg', 'marker.txt', 'code/sibling/private.txt']) inHome(path, `${word}\n`);
-  for (const path of ['.bashrc', '.profile', '.zshenv', '.gitconfig', '.config/ags/config.yaml']) inHome(path, '# as it was\n');
+  for (const path of [
+    '.ssh/id_ed25519',
+    '.aws/credentials',
+    '.netrc',
+    '.bash_history',
+    '.config/gh/hosts.yml',
+    '.gnupg/secring.gpg',
+    'marker.txt',
+    'code/sibling/private.txt',
+  ])
+    inHome(path, `${word}\n`);
+  for (const path of ['.bashrc', '.profile', '.zshenv', '.gitconfig', '.config/ags/config.yaml'])
+    inHome(path, '# as it was\n');
   // Root plays the user in some tests, and git is particular about whose repository it reads.
   inHome('.gitconfig', '[user]\n\tname = Dev\n\temail = dev@example.test\n[safe]\n\tdirectory = *\n');
   inHome('.config/ags/config.yaml', '');
   inHome('.local/bin/tool', '#!/bin/sh\necho tool\n');
-  for (const path of ['.aws/config', '.ssh/known_hosts', 'sub/file.txt', 'node_modules/pkg.txt']) machine.write(path, 'ordinary\n');
+  for (const path of ['.aws/config', '.ssh/known_hosts', 'sub/file.txt', 'node_modules/pkg.txt'])
+    machine.write(path, 'ordinary\n');
   machine.git('add', '-A', '-f');
   machine.git('commit', '-q', '-m', 'second');
   machine.git('config', 'remote.origin.url', `https://${word}@example.test/x.git`);
   machine.git('config', 'http.extraHeader', `Authorization: ${word}`);
-  for (const path of ['.env', '.env.local', 'config/server.pem', '.npmrc', '.netrc', 'deploy/id_rsa', 'terraform.tfstate', '.kube/config', '.docker/config.json', '.aws/credentials', '.ssh/id_ed25519']) machine.write(path, `${word}\n`);
+  for (const path of [
+    '.env',
+    '.env.local',
+    'config/server.pem',
+    '.npmrc',
+    '.netrc',
+    'deploy/id_rsa',
+    'terraform.tfstate',
+    '.kube/config',
+    '.docker/config.json',
+    '.aws/credentials',
+    '.ssh/id_ed25519',
+  ])
+    machine.write(path, `${word}\n`);
   writeFileSync(join(hostTmp, 'secret'), `${word}\n`);
   writeFileSync(join(hostTmp, 'log'), '');
   giveTo(machine.home, machine.uid);
@@ -106,10 +192,25 @@ function snapshot(machine: Machine, hostTmp: string): Map<string, string> {
   const visit = (dir: string): void => {
     for (const entry of readdirSync(dir, { withFileTypes: true })) {
       const path = join(dir, entry.name);
-      if (path === machine.stateDir || path === join(machine.home, '.cache') || path === join(machine.home, '.local/state') || path === join(hostTmp, 'log')) continue;
+      if (
+        path === machine.stateDir ||
+        path === join(machine.home, '.cache') ||
+        path === join(machine.home, '.local/state') ||
+        path === join(hostTmp, 'log')
+      )
+        continue;
       const stats = lstatSync(path, { bigint: true });
-      const content = entry.isFile() ? createHash('sha256').update(readFileSync(path)).digest('hex').slice(0, 12) : entry.isSymbolicLink() ? readlinkSync(path) : '';
-      found.set(path, [stats.mode.toString(8), stats.uid, ...(entry.isDirectory() ? [] : [stats.nlink, stats.ctimeNs]), content].join(' '));
+      const content = entry.isFile()
+        ? createHash('sha256').update(readFileSync(path)).digest('hex').slice(0, 12)
+        : entry.isSymbolicLink()
+          ? readlinkSync(path)
+          : '';
+      found.set(
+        path,
+        [stats.mode.toString(8), stats.uid, ...(entry.isDirectory() ? [] : [stats.nlink, stats.ctimeNs]), content].join(
+          ' ',
+        ),
+      );
       if (entry.isDirectory()) visit(path);
     }
   };

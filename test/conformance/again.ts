@@ -24,10 +24,26 @@ export interface Again {
 }
 
 export function startAgain(again: Again, report = ''): ChildProcess {
-  const become = again.uid === null ? [] : ['setpriv', `--reuid=${again.uid}`, `--regid=${again.uid}`, '--clear-groups', '--'];
+  const become =
+    again.uid === null ? [] : ['setpriv', `--reuid=${again.uid}`, `--regid=${again.uid}`, '--clear-groups', '--'];
   const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'dist/node.js');
-  const [program = '', ...args] = [...become, process.execPath, '--input-type=module', '-e', DRIVER, '--', vitest, TEST, again.file, report];
-  return spawn(program, args, { cwd: '/', env: { PATH: process.env['PATH'], HOME: '/tmp', ...again.env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [program = '', ...args] = [
+    ...become,
+    process.execPath,
+    '--input-type=module',
+    '-e',
+    DRIVER,
+    '--',
+    vitest,
+    TEST,
+    again.file,
+    report,
+  ];
+  return spawn(program, args, {
+    cwd: '/',
+    env: { PATH: process.env['PATH'], HOME: '/tmp', ...again.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
 }
 
 /** Below the time that a test which calls runAgain is given. */
@@ -47,7 +63,8 @@ export async function runAgain(again: Again & { readonly uid: number }): Promise
   try {
     const child = startAgain(again, join(dir, 'report.json'));
     let said = '';
-    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
     const deadline = setTimeout(() => child.kill('SIGKILL'), DEADLINE_MS);
     await new Promise((resolve) => child.on('close', resolve));
     clearTimeout(deadline);
@@ -60,7 +77,11 @@ export async function runAgain(again: Again & { readonly uid: number }): Promise
 interface Report {
   readonly testResults: readonly {
     readonly message: string;
-    readonly assertionResults: readonly { readonly fullName: string; readonly status: string; readonly failureMessages: readonly string[] }[];
+    readonly assertionResults: readonly {
+      readonly fullName: string;
+      readonly status: string;
+      readonly failureMessages: readonly string[];
+    }[];
   }[];
 }
 
@@ -72,7 +93,8 @@ function readReport(path: string, said: string): Results {
     throw new Error(`The tests could not be run again: ${said}`, { cause });
   }
   const all = report.testResults.flatMap((file) => file.assertionResults);
-  if (all.length === 0) throw new Error(`No test was run: ${said} ${report.testResults.map((file) => file.message).join(' ')}`);
+  if (all.length === 0)
+    throw new Error(`No test was run: ${said} ${report.testResults.map((file) => file.message).join(' ')}`);
   const named = (status: (one: string) => boolean): typeof all => all.filter((one) => status(one.status));
   return {
     passed: named((status) => status === 'passed').map((one) => one.fullName),

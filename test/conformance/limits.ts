@@ -11,8 +11,13 @@ export function limitPromises(open: Open): void {
     test('processes: a fork bomb stops at the limit, and another sandbox is not counted', async () => {
       using one = await createPlace(open);
       using two = await createPlace(open);
-      const bomb = 'for (1 .. 90) { my $p = fork; if (!defined $p) { $why = $!; $refused++ } elsif (!$p) { sleep 60; exit } else { $made++ } } sleep 1; print "$made $refused $why"';
-      const outcomes = await Promise.all([one, two].map((place) => place.run(['perl', '-e', bomb], { spec: place.spec([], { limits: { ...LIMITS, processes: 40 } }) })));
+      const bomb =
+        'for (1 .. 90) { my $p = fork; if (!defined $p) { $why = $!; $refused++ } elsif (!$p) { sleep 60; exit } else { $made++ } } sleep 1; print "$made $refused $why"';
+      const outcomes = await Promise.all(
+        [one, two].map((place) =>
+          place.run(['perl', '-e', bomb], { spec: place.spec([], { limits: { ...LIMITS, processes: 40 } }) }),
+        ),
+      );
       for (const { stdout } of outcomes) {
         const [, made, refused, why] = /^(\d+) (\d+) (.*)$/.exec(stdout) ?? [];
         expect([Number(made) + Number(refused), why]).toEqual([90, 'Resource temporarily unavailable']);
@@ -25,13 +30,22 @@ export function limitPromises(open: Open): void {
     test('open files, file size and CPU time end where the spec says', async () => {
       using place = await createPlace(open);
       const out = place.writable('out');
-      const spec = place.spec([bind(out, '/out', true)], { limits: { ...LIMITS, openFiles: 64, fileBytes: 1024 * 1024, cpuSeconds: 1 } });
-      const many = await place.run(['perl', '-e', 'while (open my $f, "<", "/dev/null") { push @f, $f } print scalar(@f), " $!"'], { spec });
+      const spec = place.spec([bind(out, '/out', true)], {
+        limits: { ...LIMITS, openFiles: 64, fileBytes: 1024 * 1024, cpuSeconds: 1 },
+      });
+      const many = await place.run(
+        ['perl', '-e', 'while (open my $f, "<", "/dev/null") { push @f, $f } print scalar(@f), " $!"'],
+        { spec },
+      );
       const [, count, why] = /^(\d+) (.*)$/.exec(many.stdout) ?? [];
       expect(why).toBe('Too many open files');
       expect(Number(count)).toBeLessThanOrEqual(61);
       expect(Number(count)).toBeGreaterThan(48);
-      for (const dir of ['/out', '/tmp']) expect((await place.run(['sh', '-c', `head -c 3000000 /dev/zero > ${dir}/big; stat -c %s ${dir}/big`], { spec })).stdout).toBe('1048576\n');
+      for (const dir of ['/out', '/tmp'])
+        expect(
+          (await place.run(['sh', '-c', `head -c 3000000 /dev/zero > ${dir}/big; stat -c %s ${dir}/big`], { spec }))
+            .stdout,
+        ).toBe('1048576\n');
       const started = Date.now();
       expect((await place.run(['sh', '-c', 'while :; do :; done'], { spec })).code).toBe(128 + 24);
       expect(Date.now() - started).toBeLessThan(15_000);
@@ -40,7 +54,10 @@ export function limitPromises(open: Open): void {
     test('no limit can be raised again from inside', async () => {
       using place = await createPlace(open);
       const spec = place.spec([], { limits: { ...LIMITS, openFiles: 64, processes: 40 } });
-      const { stdout } = await place.run(['bash', '-c', 'for l in n u c; do ulimit -H$l; ulimit -H$l 100000 2>/dev/null && echo RAISED; done'], { spec });
+      const { stdout } = await place.run(
+        ['bash', '-c', 'for l in n u c; do ulimit -H$l; ulimit -H$l 100000 2>/dev/null && echo RAISED; done'],
+        { spec },
+      );
       expect(stdout).not.toContain('RAISED');
       expect(stdout).toBe('64\n40\n0\n');
     });
@@ -49,13 +66,18 @@ export function limitPromises(open: Open): void {
   describe('network', () => {
     test('there is loopback and nothing else', async () => {
       using place = await createPlace(open);
-      const { stdout } = await place.run(['sh', '-c', 'sed 1,2d /proc/net/dev | cut -d: -f1 | tr -d " "; sed 1d /proc/net/route | wc -l']);
+      const { stdout } = await place.run([
+        'sh',
+        '-c',
+        'sed 1,2d /proc/net/dev | cut -d: -f1 | tr -d " "; sed 1d /proc/net/route | wc -l',
+      ]);
       expect(stdout).toBe('lo\n0\n');
     });
 
     test('programs inside reach each other on it', async () => {
       using place = await createPlace(open);
-      const talk = (address: string): string => `use IO::Socket::IP; my $s = IO::Socket::IP->new(LocalAddr => "${address}", LocalPort => 0, Listen => 1) or die "listen $!"; my $p = $s->sockport; if (!fork) { my $c = IO::Socket::IP->new(PeerAddr => "${address}", PeerPort => $p) or die "connect $!"; print $c "hello\\n"; exit } my $c = $s->accept; print scalar <$c>; wait`;
+      const talk = (address: string): string =>
+        `use IO::Socket::IP; my $s = IO::Socket::IP->new(LocalAddr => "${address}", LocalPort => 0, Listen => 1) or die "listen $!"; my $p = $s->sockport; if (!fork) { my $c = IO::Socket::IP->new(PeerAddr => "${address}", PeerPort => $p) or die "connect $!"; print $c "hello\\n"; exit } my $c = $s->accept; print scalar <$c>; wait`;
       expect(await place.run(['perl', '-e', talk('127.0.0.1')])).toEqual({ code: 0, stdout: 'hello\n', stderr: '' });
       expect(await place.run(['perl', '-e', talk('127.3.2.1')])).toEqual({ code: 0, stdout: 'hello\n', stderr: '' });
     });
@@ -67,7 +89,10 @@ export function limitPromises(open: Open): void {
       const abstract = createServer(() => visitors++);
       const name = `\0ags-conformance-${process.pid}`;
       try {
-        await Promise.all([new Promise<void>((done) => server.listen(0, '0.0.0.0', done)), new Promise<void>((done) => abstract.listen({ path: name }, done))]);
+        await Promise.all([
+          new Promise<void>((done) => server.listen(0, '0.0.0.0', done)),
+          new Promise<void>((done) => abstract.listen({ path: name }, done)),
+        ]);
         const port = (server.address() as { port: number }).port;
         const script = `use Socket; sub try { my ($n, $ok) = @_; print "$n ", ($ok ? "REACHED" : "$!"), "\\n" }
           for my $to (["192.0.2.1", 80], ["10.0.0.1", 22], ["169.254.169.254", 80], ["127.0.0.1", ${port}]) { socket S, PF_INET, SOCK_STREAM, 0; try("tcp", connect S, sockaddr_in($to->[1], inet_aton $to->[0])) }
@@ -75,7 +100,10 @@ export function limitPromises(open: Open): void {
           socket B, PF_INET, SOCK_DGRAM, 0; setsockopt B, SOL_SOCKET, SO_BROADCAST, 1; try("broadcast", send B, "x", 0, sockaddr_in(9, INADDR_BROADCAST));
           socket A, PF_UNIX, SOCK_STREAM, 0; try("abstract", connect A, pack("S a*", AF_UNIX, "\\0" . substr $ARGV[0], 1)); socket R, PF_INET, SOCK_RAW, 1 and print "RAW\\n"`;
         const { stdout } = await place.run(['perl', '-e', script, '--', `@${name.slice(1)}`]);
-        expect([stdout, visitors]).toEqual([`${'tcp Network is unreachable\n'.repeat(3)}tcp Connection refused\nudp Network is unreachable\nbroadcast Network is unreachable\nabstract Connection refused\n`, 0]);
+        expect([stdout, visitors]).toEqual([
+          `${'tcp Network is unreachable\n'.repeat(3)}tcp Connection refused\nudp Network is unreachable\nbroadcast Network is unreachable\nabstract Connection refused\n`,
+          0,
+        ]);
       } finally {
         server.close();
         abstract.close();
@@ -84,7 +112,9 @@ export function limitPromises(open: Open): void {
   });
 
   describe('the rules for the kernel', () => {
-    const rules: readonly KernelRules[] = [false, true].flatMap((ptrace) => [false, true].map((unixSockets) => ({ ptrace, unixSockets })));
+    const rules: readonly KernelRules[] = [false, true].flatMap((ptrace) =>
+      [false, true].map((unixSockets) => ({ ptrace, unixSockets })),
+    );
 
     test.each(rules)('ptrace $ptrace and Unix sockets $unixSockets are what the command gets', async (kernel) => {
       using place = await createPlace(open);
@@ -96,7 +126,14 @@ export function limitPromises(open: Open): void {
 
     test('no namespace, no mount, no key ring, whatever the rules', async () => {
       using place = await createPlace(open);
-      const { stdout } = await place.run(['sh', '-c', 'for f in -U -Urm -n -p -i -u -m -C; do unshare $f true 2>/dev/null && echo "NEW $f"; done; mount -t tmpfs none /tmp 2>/dev/null && echo MOUNTED; cat /proc/keys 2>/dev/null; echo end'], { spec: place.spec([], { kernel: { ptrace: true, unixSockets: true }, workdir: sandboxPath('/tmp') }) });
+      const { stdout } = await place.run(
+        [
+          'sh',
+          '-c',
+          'for f in -U -Urm -n -p -i -u -m -C; do unshare $f true 2>/dev/null && echo "NEW $f"; done; mount -t tmpfs none /tmp 2>/dev/null && echo MOUNTED; cat /proc/keys 2>/dev/null; echo end',
+        ],
+        { spec: place.spec([], { kernel: { ptrace: true, unixSockets: true }, workdir: sandboxPath('/tmp') }) },
+      );
       expect(stdout).toBe('end\n');
     });
 
@@ -107,8 +144,11 @@ export function limitPromises(open: Open): void {
       const path = `${place.project}/host.sock`;
       try {
         await new Promise<void>((done) => server.listen(hostPath(path), done));
-        const script = 'use Socket; socket(S, PF_UNIX, SOCK_STREAM, 0) && connect(S, pack("S a*", AF_UNIX, "/p/host.sock")) and print "REACHED"; socketpair(A, B, PF_UNIX, SOCK_DGRAM, 0) and print "PAIR"; print "end"';
-        const { stdout } = await place.run(['perl', '-e', script], { spec: place.spec([bind(place.project, '/p')], { kernel: { ptrace: false, unixSockets: false } }) });
+        const script =
+          'use Socket; socket(S, PF_UNIX, SOCK_STREAM, 0) && connect(S, pack("S a*", AF_UNIX, "/p/host.sock")) and print "REACHED"; socketpair(A, B, PF_UNIX, SOCK_DGRAM, 0) and print "PAIR"; print "end"';
+        const { stdout } = await place.run(['perl', '-e', script], {
+          spec: place.spec([bind(place.project, '/p')], { kernel: { ptrace: false, unixSockets: false } }),
+        });
         expect([stdout, visitors]).toEqual(['end', 0]);
       } finally {
         server.close();

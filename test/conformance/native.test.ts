@@ -13,22 +13,32 @@ import { backendConformance } from './suite.ts';
 backendConformance(`native, as ${CALLER}`, async (directory): Promise<Backend> => {
   const uid = process.getuid?.() ?? 0;
   const stateDir = join(directory, '..', 'state');
-  const host = await inspectHost({ platform: process.platform, nodeArch: process.arch, uid, cacheDir: stateDir, runtimeDir: '', memoryBytes: totalmem(), kernel: release() });
+  const host = await inspectHost({
+    platform: process.platform,
+    nodeArch: process.arch,
+    uid,
+    cacheDir: stateDir,
+    runtimeDir: '',
+    memoryBytes: totalmem(),
+    kernel: release(),
+  });
   const whiteout = await ensureWhiteout(stateDir);
   return {
     name: 'native',
-    start: (spec, command, stdio) => createNative({
-      runDir: directory,
-      whiteout,
-      callerIsRoot: uid === 0,
-      owner: { uid, gid: process.getgid?.() ?? 0 },
-      arch: host.arch,
-      programs: host.programs,
-      stage: uid === 0 ? chooseStage(spec.mounts.flatMap((mount) => (mount.kind === 'bind' ? [mount.from] : []))) : '',
-      limitHost: host.limitHost,
-      cgroup: { files: [], prefix: [], env: {} },
-      runMark: 'conformance',
-    }).start(spec, command, stdio),
+    start: (spec, command, stdio) =>
+      createNative({
+        runDir: directory,
+        whiteout,
+        callerIsRoot: uid === 0,
+        owner: { uid, gid: process.getgid?.() ?? 0 },
+        arch: host.arch,
+        programs: host.programs,
+        stage:
+          uid === 0 ? chooseStage(spec.mounts.flatMap((mount) => (mount.kind === 'bind' ? [mount.from] : []))) : '',
+        limitHost: host.limitHost,
+        cgroup: { files: [], prefix: [], env: {} },
+        runMark: 'conformance',
+      }).start(spec, command, stdio),
   };
 });
 

@@ -2,7 +2,17 @@
 // It speaks SandboxSpec, Backend and Sandbox only, so the same place serves every backend.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hostPath, sandboxPath, type Limits, type Mount, type SandboxSpec } from '../../src/protocol/spec.ts';
@@ -13,7 +23,10 @@ import type { Caller } from '../harness.ts';
 export const CALLER: Caller = process.getuid?.() === 0 ? 'root' : 'user';
 
 /** Root's sandboxes have a user of their own; everybody else is themselves. */
-export const USER = CALLER === 'root' ? { uid: 7001, gid: 7002, name: 'agent' } : { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, name: 'agent' };
+export const USER =
+  CALLER === 'root'
+    ? { uid: 7001, gid: 7002, name: 'agent' }
+    : { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, name: 'agent' };
 
 export type Open = (directory: string, caller: Caller) => Promise<Backend>;
 
@@ -47,7 +60,16 @@ export interface Place extends Disposable {
 }
 
 const MiB = 1024 * 1024;
-export const LIMITS: Limits = { processes: 200, memoryBytes: 1024 * MiB, openFiles: 1024, fileBytes: 256 * MiB, diskBytes: 1024 * MiB, tmpBytes: 64 * MiB, cpuSeconds: null, wallSeconds: null };
+export const LIMITS: Limits = {
+  processes: 200,
+  memoryBytes: 1024 * MiB,
+  openFiles: 1024,
+  fileBytes: 256 * MiB,
+  diskBytes: 1024 * MiB,
+  tmpBytes: 64 * MiB,
+  cpuSeconds: null,
+  wallSeconds: null,
+};
 
 export async function createPlace(open: Open): Promise<Place> {
   const root = mkdtempSync('/tmp/ags-conformance-');
@@ -85,7 +107,13 @@ export async function createPlace(open: Open): Promise<Place> {
       chmodSync(join(project, path), mode);
     },
     async start(command, { spec = place.spec(), stdio = {} } = {}) {
-      const sandbox = await backend.start(spec, command, { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe', terminal: null, ...stdio });
+      const sandbox = await backend.start(spec, command, {
+        stdin: 'pipe',
+        stdout: 'pipe',
+        stderr: 'pipe',
+        terminal: null,
+        ...stdio,
+      });
       started.push(sandbox);
       return sandbox;
     },
@@ -93,7 +121,11 @@ export async function createPlace(open: Open): Promise<Place> {
       const sandbox = await place.start(command, options);
       sandbox.stdin?.on('error', () => undefined);
       sandbox.stdin?.end(options.input ?? '');
-      const [stdout, stderr, code] = await Promise.all([collect(sandbox.stdout), collect(sandbox.stderr), ended(sandbox, 30_000)]);
+      const [stdout, stderr, code] = await Promise.all([
+        collect(sandbox.stdout),
+        collect(sandbox.stderr),
+        ended(sandbox, 30_000),
+      ]);
       return { code, stdout, stderr };
     },
     async run(command, options = {}) {
@@ -127,13 +159,26 @@ export function dir(to: string, mode = '0755'): Mount {
 }
 
 export function overlay(place: Place, hidden: readonly string[] = [], to = '/project'): Mount {
-  return { kind: 'workspace', workspace: { kind: 'overlay', lower: hostPath(place.project), hidden, upper: hostPath(place.writable('upper')), work: hostPath(place.writable('work')) }, to: sandboxPath(to), why: 'test' };
+  return {
+    kind: 'workspace',
+    workspace: {
+      kind: 'overlay',
+      lower: hostPath(place.project),
+      hidden,
+      upper: hostPath(place.writable('upper')),
+      work: hostPath(place.writable('work')),
+    },
+    to: sandboxPath(to),
+    why: 'test',
+  };
 }
 
 function systemMounts(): Mount[] {
   const { system } = readMachine({ home: '/', etc: [], toolDirs: [] });
   return [
-    ...system.map(({ path, link }): Mount => (link === null ? bind(path, path) : { kind: 'symlink', target: link, to: sandboxPath(path), why: 'the system' })),
+    ...system.map(({ path, link }): Mount =>
+      link === null ? bind(path, path) : { kind: 'symlink', target: link, to: sandboxPath(path), why: 'the system' },
+    ),
     // Debian reaches some programs through here.
     bind('/etc/alternatives', '/etc/alternatives'),
     { kind: 'proc', to: sandboxPath('/proc'), why: 'test' },
@@ -172,18 +217,32 @@ export async function until(sandbox: Sandbox, text: string): Promise<void> {
   });
 }
 
+/** Prints the descriptors above 2 that lead anywhere, each with where it leads. */
+export const OTHER_DESCRIPTORS = ['perl', '-e', 'opendir my $d, "/proc/self/fd"; for (sort { $a <=> $b } grep { $_ > 2 } readdir $d) { my $to = readlink "/proc/self/fd/$_"; print "$_ $to\n" if defined $to && $to ne "/dev/null" && $to !~ m(^/proc/) }'] as const;
+
+/**
+ * Whoever started these tests may have left descriptors open that every process inherits. To close them is the business of
+ * the command line, before there is any backend.
+ */
+export const INHERITED: readonly string[] = readdirSync('/proc/self/fd').filter((fd) => {
+  const flags = /^flags:\s*([0-7]+)/m.exec(read(`/proc/self/fdinfo/${fd}`))?.[1];
+  return Number(fd) > 2 && flags !== undefined && (Number.parseInt(flags, 8) & 0o2000000) === 0;
+});
+
 /** Processes of this machine that have the word on their command line: launchers and what runs inside alike. */
 export function processesNamed(word: string): string[] {
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
-    const command = read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
-    const ended = ['', 'Z', 'X'].includes(/\) (\S) [^)]*$/.exec(read(`/proc/${pid}/stat`))?.[1] ?? '');
-    return command.includes(word) && !ended ? [`${pid} ${command.slice(0, 120)}`] : [];
-  });
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      const command = read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
+      const ended = ['', 'Z', 'X'].includes(/\) (\S) [^)]*$/.exec(read(`/proc/${pid}/stat`))?.[1] ?? '');
+      return command.includes(word) && !ended ? [`${pid} ${command.slice(0, 120)}`] : [];
+    });
 }
 
 /** Gives what is dying a moment, then says what is left. */
 export async function leftOf(word: string, withinMs = 5000): Promise<string[]> {
-  for (const end = Date.now() + withinMs; Date.now() < end && processesNamed(word).length > 0; ) await sleep(10);
+  for (const end = Date.now() + withinMs; Date.now() < end && processesNamed(word).length > 0;) await sleep(10);
   return processesNamed(word);
 }
 
@@ -192,7 +251,14 @@ export function fingerprint(path: string): Record<string, string> {
   const found: Record<string, string> = {};
   for (const name of readdirSync(path, { recursive: true, encoding: 'utf8' }).toSorted()) {
     const stat = lstatSync(join(path, name));
-    const content = stat.isFile() ? createHash('sha256').update(readFileSync(join(path, name))).digest('hex').slice(0, 16) : stat.isSymbolicLink() ? readlinkSync(join(path, name)) : '';
+    const content = stat.isFile()
+      ? createHash('sha256')
+          .update(readFileSync(join(path, name)))
+          .digest('hex')
+          .slice(0, 16)
+      : stat.isSymbolicLink()
+        ? readlinkSync(join(path, name))
+        : '';
     found[name] = `${(stat.mode >>> 0).toString(8)} ${stat.uid} ${stat.mtimeMs} ${content}`;
   }
   return found;

@@ -3,31 +3,48 @@ import { closeSync, constants, openSync, readdirSync, readlinkSync } from 'node:
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Stdio } from '../../src/sandbox/backend.ts';
-import { collect, createPlace, ended, type Open, type Place } from './place.ts';
+import { collect, createPlace, ended, INHERITED, OTHER_DESCRIPTORS, type Open, type Place } from './place.ts';
 
 export function terminalPromises(open: Open): void {
-  const facts = 'for n in 0 1 2; do test -t $n; echo -n "$? "; done; test -c /dev/tty && : < /dev/tty && echo -n "tty "; ps -o sid= -p $$ > /dev/null 2>&1; perl -MPOSIX -e \'print POSIX::tcgetpgrp(POSIX::open("/dev/tty", 2)) == getpgrp ? "foreground " : "background "\'; stty size < /dev/tty';
+  const facts =
+    'for n in 0 1 2; do test -t $n; echo -n "$? "; done; test -c /dev/tty && : < /dev/tty && echo -n "tty "; perl -MPOSIX -e \'print POSIX::tcgetpgrp(POSIX::open("/dev/tty", 2)) == getpgrp ? "foreground " : "background "\'; stty size < /dev/tty';
 
   describe('a terminal', () => {
     test('is the command’s controlling one, in the foreground, with its size', async () => {
       using place = await createPlace(open);
-      const screen = await startOn(place, ['sh', '-c', facts], (slave) => ({ stdin: slave, stdout: slave, stderr: slave }));
+      const screen = await startOn(place, ['sh', '-c', facts], (slave) => ({
+        stdin: slave,
+        stdout: slave,
+        stderr: slave,
+      }));
       expect(await screen.ended()).toEqual({ code: 0, shown: '0 0 0 tty foreground 24 80\r\n' });
     });
 
     test('controls the command also when its streams are elsewhere', async () => {
       using place = await createPlace(open);
-      const sandboxed = await startOn(place, ['sh', '-c', 'cat; ls /proc/self/fd | tr "\\n" " "; echo to the screen > /dev/tty'], () => ({ stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' }));
-      sandboxed.sandbox.stdin?.end('piped ');
-      const stdout = collect(sandboxed.sandbox.stdout);
-      sandboxed.sandbox.stderr?.resume();
-      expect(await sandboxed.ended()).toEqual({ code: 0, shown: 'to the screen\r\n' });
-      expect((await stdout).toString('utf8')).toBe('piped 0 1 2 3 ');
+      const { sandbox, ended: end } = await startOn(place, ['sh', '-c', 'cat; echo to the screen > /dev/tty'], () => ({ stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' }));
+      sandbox.stdin?.end('piped');
+      sandbox.stderr?.resume();
+      const stdout = collect(sandbox.stdout);
+      expect(await end()).toEqual({ code: 0, shown: 'to the screen\r\n' });
+      expect((await stdout).toString('utf8')).toBe('piped');
+    });
+
+    test('is all that the command gets of it: our side of it stays ours', async () => {
+      using place = await createPlace(open);
+      const screen = await startOn(place, OTHER_DESCRIPTORS, (slave) => ({ stdin: slave, stdout: slave, stderr: slave }));
+      const { shown } = await screen.ended();
+      expect(shown.split('\r\n').filter((row) => row !== '' && !INHERITED.includes(row.split(' ')[0] ?? ''))).toEqual([]);
     });
 
     test('Ctrl-C ends the foreground job, Ctrl-Z stops it, and the shell goes on', async () => {
       using place = await createPlace(open);
-      const screen = await startOn(place, ['bash', '--norc', '--noprofile', '-i'], (slave) => ({ stdin: slave, stdout: slave, stderr: slave }), { PS1: '> ' });
+      const screen = await startOn(
+        place,
+        ['bash', '--norc', '--noprofile', '-i'],
+        (slave) => ({ stdin: slave, stdout: slave, stderr: slave }),
+        { PS1: '> ' },
+      );
       await screen.shows(/> $/);
       screen.type('echo begin; sleep 61\n');
       await screen.shows(/\nbegin\r\n$/);
@@ -47,14 +64,22 @@ export function terminalPromises(open: Open): void {
 
     test('a terminal that is only a stream does not become the controlling one', async () => {
       using place = await createPlace(open);
-      const screen = await startOn(place, ['sh', '-c', 'test -t 0 && echo a terminal; (: < /dev/tty) 2>/dev/null || echo not ours'], (slave) => ({ stdin: slave, stdout: slave, stderr: slave, terminal: null }));
+      const screen = await startOn(
+        place,
+        ['sh', '-c', 'test -t 0 && echo a terminal; (: < /dev/tty) 2>/dev/null || echo not ours'],
+        (slave) => ({ stdin: slave, stdout: slave, stderr: slave, terminal: null }),
+      );
       const { code, shown } = await screen.ended();
       expect([code, shown]).toEqual([0, 'a terminal\r\nnot ours\r\n']);
     });
 
     test('what is killed on a terminal leaves nobody on it', async () => {
       using place = await createPlace(open);
-      const screen = await startOn(place, ['sh', '-c', 'echo ready; sleep 63'], (slave) => ({ stdin: slave, stdout: slave, stderr: slave }));
+      const screen = await startOn(place, ['sh', '-c', 'echo ready; sleep 63'], (slave) => ({
+        stdin: slave,
+        stdout: slave,
+        stderr: slave,
+      }));
       await screen.shows(/ready/);
       screen.sandbox.kill();
       expect((await screen.ended()).code).toBe(137);
@@ -75,7 +100,12 @@ interface Screen {
   ended(): Promise<{ code: number; shown: string }>;
 }
 
-async function startOn(place: Place, command: readonly string[], streams: (slave: number) => Partial<Stdio>, env: Record<string, string> = {}): Promise<Screen> {
+async function startOn(
+  place: Place,
+  command: readonly string[],
+  streams: (slave: number) => Partial<Stdio>,
+  env: Record<string, string> = {},
+): Promise<Screen> {
   const { open } = (await import('@lydell/node-pty')).default as unknown as { open(options: object): Pty };
   const pty = open({ cols: 80, rows: 24, encoding: null });
   const slave = openSync(pty.ptsName, constants.O_RDWR | constants.O_NOCTTY);
@@ -85,18 +115,25 @@ async function startOn(place: Place, command: readonly string[], streams: (slave
   pty.master.on('data', (chunk: Buffer) => (shown += chunk.toString('utf8')));
   const closed = new Promise<void>((resolve) => pty.master.on('error', () => resolve()).on('close', () => resolve()));
   const spec = place.spec();
-  const sandbox = await place.start(command, { spec: { ...spec, env: { ...spec.env, TERM: 'dumb', ...env } }, stdio: { terminal: slave, ...streams(slave) } });
+  const sandbox = await place.start(command, {
+    spec: { ...spec, env: { ...spec.env, TERM: 'dumb', ...env } },
+    stdio: { terminal: slave, ...streams(slave) },
+  });
   return {
     sandbox,
     type: (text) => void pty.master.write(text),
     async shows(pattern) {
-      for (const end = Date.now() + 10_000; !pattern.test(shown); await sleep(10)) if (Date.now() > end) throw new Error(`never showed ${pattern}: ${JSON.stringify(shown)}`);
+      for (const end = Date.now() + 10_000; !pattern.test(shown); await sleep(10))
+        if (Date.now() > end) throw new Error(`never showed ${pattern}: ${JSON.stringify(shown)}`);
     },
     async ended() {
       const code = await ended(sandbox);
       closeSync(slave);
       // The master ends when nobody has the slave any more: a process left on it would keep this waiting.
-      await Promise.race([closed, sleep(3000).then(() => Promise.reject(new Error('somebody still has the terminal')))]);
+      await Promise.race([
+        closed,
+        sleep(3000).then(() => Promise.reject(new Error('somebody still has the terminal'))),
+      ]);
       pty.master.destroy();
       return { code, shown };
     },

@@ -16,25 +16,36 @@ export async function leftovers(machine: Machine, withinMs = 3000): Promise<stri
 /** Launchers, bwrap and the programs inside, of every sandbox over this machine's files. */
 export function sandboxProcesses(machine: Machine): string[] {
   const here = link('/proc/self/ns/mnt');
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
-    if (/\) [ZX] /.test(read(`/proc/${pid}/stat`))) return [];
-    const command = read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
-    const elsewhere = ![here, ''].includes(link(`/proc/${pid}/ns/mnt`));
-    const launcher = read(`/proc/${pid}/environ`).split('\0').some((one) => one.startsWith('AGS_RUN='));
-    const inside = elsewhere && mounts(pid, machine).length > 0;
-    return inside || (launcher && command.includes(machine.root)) ? [`${pid} ${command}`] : [];
-  });
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      if (/\) [ZX] /.test(read(`/proc/${pid}/stat`))) return [];
+      const command = read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
+      const elsewhere = ![here, ''].includes(link(`/proc/${pid}/ns/mnt`));
+      const launcher = read(`/proc/${pid}/environ`)
+        .split('\0')
+        .some((one) => one.startsWith('AGS_RUN='));
+      const inside = elsewhere && mounts(pid, machine).length > 0;
+      return inside || (launcher && command.includes(machine.root)) ? [`${pid} ${command}`] : [];
+    });
 }
 
 /** Sends a signal to the `ags` that runs on this machine. */
 export function signalAgs(machine: Machine, signal: string): void {
-  const running = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && read(`/proc/${pid}/cmdline`).split('\0')[1] === AGS && read(`/proc/${pid}/environ`).split('\0').includes(`HOME=${machine.home}`));
+  const running = readdirSync('/proc').filter(
+    (pid) =>
+      /^\d+$/.test(pid) &&
+      read(`/proc/${pid}/cmdline`).split('\0')[1] === AGS &&
+      read(`/proc/${pid}/environ`).split('\0').includes(`HOME=${machine.home}`),
+  );
   if (running.length === 0) throw new Error('no ags is running');
   for (const pid of running) process.kill(Number(pid), `SIG${signal}`);
 }
 
 function mounts(pid: string, machine: Machine): string[] {
-  return read(`/proc/${pid}/mountinfo`).split('\n').filter((line) => line.includes(machine.root));
+  return read(`/proc/${pid}/mountinfo`)
+    .split('\n')
+    .filter((line) => line.includes(machine.root));
 }
 
 function read(path: string): string {

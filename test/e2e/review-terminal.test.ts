@@ -110,8 +110,14 @@ describe.each(CALLERS)('as %s', (caller) => {
     await open(screen, task);
     screen.press('Y');
     const { shown } = await screen.ended();
-    expect(shown).toContain(`\n6 taken, 0 thrown away, 2 left. Come back with: ags review ${task}\n  Files that can run code are taken one by one only: y on the file, or --risky <path>.\n`);
-    expect(contents(machine)).toMatchObject({ 'a.txt': 'one\nTWO\nthree\n', 'new.txt': 'new\n', 'package.json': '{ "name": "x" }\n' });
+    expect(shown).toContain(
+      `\n6 taken, 0 thrown away, 2 left. Come back with: ags review ${task}\n  Files that can run code are taken one by one only: y on the file, or --risky <path>.\n`,
+    );
+    expect(contents(machine)).toMatchObject({
+      'a.txt': 'one\nTWO\nthree\n',
+      'new.txt': 'new\n',
+      'package.json': '{ "name": "x" }\n',
+    });
     expect(machine.has('.github')).toBe(false);
     await screen.clear();
     await open(screen, task);
@@ -170,7 +176,12 @@ describe.each(CALLERS)('as %s', (caller) => {
     screen.press('r');
     const { shown } = await screen.ended();
     expect(shown).toContain('\n2 taken, 2 thrown away, 1 left.');
-    expect(contents(machine)).toMatchObject({ 'a.txt': 'one\ntwo\nthree\n', 'b.txt': 'B\n', 'c.txt': 'c\n', 'build/out.bin': '1\n' });
+    expect(contents(machine)).toMatchObject({
+      'a.txt': 'one\ntwo\nthree\n',
+      'b.txt': 'B\n',
+      'c.txt': 'c\n',
+      'build/out.bin': '1\n',
+    });
     expect(machine.has('trace.log')).toBe(false);
     await screen.clear();
     await open(screen, task);
@@ -213,7 +224,9 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect((await screen.ended()).shown).toContain('\n1 taken, 1 thrown away, 1 left.');
     expect(machine.read('a.txt')).toBe('one\n2\nthree\n');
     expect(await machine.ags(['review', task, '--json'])).toMatchObject({ code: 0 });
-    const { changes } = JSON.parse((await machine.ags(['review', task, '--json'])).stdout) as { changes: { path: string }[] };
+    const { changes } = JSON.parse((await machine.ags(['review', task, '--json'])).stdout) as {
+      changes: { path: string }[];
+    };
     expect(changes.map((change) => change.path)).toEqual(['fail.txt']);
   });
 
@@ -234,7 +247,10 @@ describe.each(CALLERS)('as %s', (caller) => {
   test('names and contents cannot trick the terminal', async () => {
     using machine = createMachine(caller, { files: FILES });
     using screen = await openScreen(machine);
-    const task = await changed(machine, `printf '\\033]0;owned\\007\\033[2J\\033[31mred\\rcarriage\\n' > "$(printf 'e\\033[2Jsc\\nape')"`);
+    const task = await changed(
+      machine,
+      `printf '\\033]0;owned\\007\\033[2J\\033[31mred\\rcarriage\\n' > "$(printf 'e\\033[2Jsc\\nape')"`,
+    );
     await open(screen, task);
     await answer(screen, ['d']);
     expect(screen.text()).toMatch(/\[1\/1\] NEW {7}e\\x1b\[2Jsc\\nape\n/);
@@ -245,6 +261,9 @@ describe.each(CALLERS)('as %s', (caller) => {
 });
 
 function contents(machine: Machine): Record<string, string> {
-  const names = machine.git('ls-files', '-z', '--cached', '--others').split('\0').filter((name) => name !== '' && machine.has(name));
+  const names = machine
+    .git('ls-files', '-z', '--cached', '--others')
+    .split('\0')
+    .filter((name) => name !== '' && machine.has(name));
   return Object.fromEntries(names.map((name) => [name, machine.read(name)]));
 }

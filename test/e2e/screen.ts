@@ -24,21 +24,60 @@ export interface Screen extends Disposable {
   clear(): Promise<void>;
 }
 
-export async function openScreen(machine: Machine, options: { columns?: number; rows?: number; env?: Record<string, string>; name?: string } = {}): Promise<Screen> {
+export async function openScreen(
+  machine: Machine,
+  options: { columns?: number; rows?: number; env?: Record<string, string>; name?: string } = {},
+): Promise<Screen> {
   const socket = join(machine.root, options.name ?? 'tmux');
   const identity = process.getuid?.() === 0 ? { uid: machine.uid, gid: machine.uid } : {};
   const env = { ...machine.env, TERM: 'xterm-256color', ...options.env };
   const tmux = (...args: string[]): string => {
-    const done = spawnSync('tmux', ['-S', socket, '-f', '/dev/null', ...args], { cwd: machine.project, env, ...identity, encoding: 'utf8' });
+    const done = spawnSync('tmux', ['-S', socket, '-f', '/dev/null', ...args], {
+      cwd: machine.project,
+      env,
+      ...identity,
+      encoding: 'utf8',
+    });
     if (done.status !== 0) throw new Error(`tmux ${args[0]}: ${done.stderr}`);
     return done.stdout;
   };
-  const server = spawn('tmux', ['-S', socket, '-f', '/dev/null', '-D'], { cwd: machine.project, env, ...identity, stdio: 'ignore' });
-  for (let tries = 0; tries < 200 && spawnSync('tmux', ['-S', socket, 'list-sessions'], { env, ...identity, stdio: 'pipe' }).stderr.includes('No such file'); tries++) await sleep(10);
+  const server = spawn('tmux', ['-S', socket, '-f', '/dev/null', '-D'], {
+    cwd: machine.project,
+    env,
+    ...identity,
+    stdio: 'ignore',
+  });
+  for (
+    let tries = 0;
+    tries < 200 &&
+    spawnSync('tmux', ['-S', socket, 'list-sessions'], { env, ...identity, stdio: 'pipe' }).stderr.includes(
+      'No such file',
+    );
+    tries++
+  )
+    await sleep(10);
   // Every prompt has its number, so that one that was there before is not taken for the next.
   const profile = join(machine.root, 'profile.sh');
   writeFileSync(profile, `set +H\nunset HISTFILE\nPS1='<$?:\\#> '\nags() { ${process.execPath} ${AGS} "$@"; }\n`);
-  tmux('set-option', '-g', 'history-limit', '20000', ';', 'set-option', '-g', 'escape-time', '0', ';', 'new-session', '-d', '-x', String(options.columns ?? 120), '-y', String(options.rows ?? 40), `exec bash --noprofile --rcfile ${profile}`);
+  tmux(
+    'set-option',
+    '-g',
+    'history-limit',
+    '20000',
+    ';',
+    'set-option',
+    '-g',
+    'escape-time',
+    '0',
+    ';',
+    'new-session',
+    '-d',
+    '-x',
+    String(options.columns ?? 120),
+    '-y',
+    String(options.rows ?? 40),
+    `exec bash --noprofile --rcfile ${profile}`,
+  );
   let commands = 1;
   const screen: Screen = {
     type: (text) => void tmux('send-keys', '-l', '--', text),
@@ -61,7 +100,8 @@ export async function openScreen(machine: Machine, options: { columns?: number; 
     async ended(timeoutMs) {
       const next = ++commands;
       const text = await screen.until(new RegExp(`<\\d+:${next}>$`, 'm'), timeoutMs);
-      const [, shown = '', code = ''] = new RegExp(`<\\d+:${next - 1}>[^\\n]*\\n?([\\s\\S]*?)<(\\d+):${next}>$`, 'm').exec(text) ?? [];
+      const [, shown = '', code = ''] =
+        new RegExp(`<\\d+:${next - 1}>[^\\n]*\\n?([\\s\\S]*?)<(\\d+):${next}>$`, 'm').exec(text) ?? [];
       return { shown, code: Number(code) };
     },
     resize: (columns, rows) => void tmux('resize-window', '-x', String(columns), '-y', String(rows)),

@@ -18,8 +18,17 @@ describe.each(CALLERS)('as %s', (caller) => {
 
   /** A line of the user's own shell; `ags` is the command. */
   const shell = (line: string): Promise<{ code: number | null; stdout: string; stderr: string }> => {
-    const child = spawn('bash', ['-c', `ags() { ${process.execPath} ${AGS} "$@"; }; ${line}`], { cwd: machine.project, env: machine.env, ...identity(machine), stdio: ['ignore', 'pipe', 'pipe'] });
-    return finished(child).then(({ code, stdout, stderr }) => ({ code, stdout: stdout.toString(), stderr: stderr.toString() }));
+    const child = spawn('bash', ['-c', `ags() { ${process.execPath} ${AGS} "$@"; }; ${line}`], {
+      cwd: machine.project,
+      env: machine.env,
+      ...identity(machine),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    return finished(child).then(({ code, stdout, stderr }) => ({
+      code,
+      stdout: stdout.toString(),
+      stderr: stderr.toString(),
+    }));
   };
 
   test('twenty megabytes go in and come out unchanged, on both streams at once', async () => {
@@ -27,21 +36,43 @@ describe.each(CALLERS)('as %s', (caller) => {
     const child = machine.start(['exec', '--', 'bash', '-c', 'tee >(cat >&2); wait $!']);
     child.stdin?.end(bytes);
     const { code, stdout, stderr } = await finished(child);
-    expect({ code, stdout: digest(stdout), stderr: digest(stderr) }).toEqual({ code: 0, stdout: digest(bytes), stderr: digest(bytes) });
+    expect({ code, stdout: digest(stdout), stderr: digest(stderr) }).toEqual({
+      code: 0,
+      stdout: digest(bytes),
+      stderr: digest(bytes),
+    });
   });
 
   test('stdout and stderr stay apart, and what is written to a file goes to that file', async () => {
-    expect(await shell("ags exec -- sh -c 'echo out; echo err >&2' > $HOME/out.txt; cat $HOME/out.txt")).toEqual({ code: 0, stdout: 'out\n', stderr: 'err\n' });
-    expect(await shell("ags exec -- sh -c 'echo out; echo err >&2' 2>&1 >/dev/null")).toEqual({ code: 0, stdout: 'err\n', stderr: '' });
-    expect(await shell('echo appended > $HOME/in.txt; ags exec -- cat < $HOME/in.txt >> $HOME/in2.txt; cat $HOME/in2.txt')).toEqual({ code: 0, stdout: 'appended\n', stderr: '' });
+    expect(await shell("ags exec -- sh -c 'echo out; echo err >&2' > $HOME/out.txt; cat $HOME/out.txt")).toEqual({
+      code: 0,
+      stdout: 'out\n',
+      stderr: 'err\n',
+    });
+    expect(await shell("ags exec -- sh -c 'echo out; echo err >&2' 2>&1 >/dev/null")).toEqual({
+      code: 0,
+      stdout: 'err\n',
+      stderr: '',
+    });
+    expect(
+      await shell('echo appended > $HOME/in.txt; ags exec -- cat < $HOME/in.txt >> $HOME/in2.txt; cat $HOME/in2.txt'),
+    ).toEqual({ code: 0, stdout: 'appended\n', stderr: '' });
   });
 
   test('a reader that stops reading ends the command by SIGPIPE', async () => {
-    expect(await shell('ags exec -- yes | head -1; echo ${PIPESTATUS[0]}')).toEqual({ code: 0, stdout: 'y\n141\n', stderr: '' });
+    expect(await shell('ags exec -- yes | head -1; echo ${PIPESTATUS[0]}')).toEqual({
+      code: 0,
+      stdout: 'y\n141\n',
+      stderr: '',
+    });
   });
 
   test('streams can be opened by their names, as scripts do', async () => {
-    expect(await shell("echo in | ags exec -- sh -c 'cat /dev/stdin; echo out > /dev/stdout; echo err > /dev/stderr' 2> >(cat >&2) | cat; wait $!")).toEqual({ code: 0, stdout: 'in\nout\n', stderr: 'err\n' });
+    expect(
+      await shell(
+        "echo in | ags exec -- sh -c 'cat /dev/stdin; echo out > /dev/stdout; echo err > /dev/stderr' 2> >(cat >&2) | cat; wait $!",
+      ),
+    ).toEqual({ code: 0, stdout: 'in\nout\n', stderr: 'err\n' });
   });
 
   test('a command whose input is closed sees the end of it, and one whose streams are closed still runs', async () => {
@@ -50,11 +81,27 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 
   test.each([0, 1, 2, 126, 127, 130, 255])('exit code %i comes back', async (code) => {
-    expect(await machine.ags(['exec', '--', 'sh', '-c', `exit ${code}`])).toEqual({ code, signal: null, stdout: '', stderr: '' });
+    expect(await machine.ags(['exec', '--', 'sh', '-c', `exit ${code}`])).toEqual({
+      code,
+      signal: null,
+      stdout: '',
+      stderr: '',
+    });
   });
 
-  test.each([['HUP', 129], ['INT', 130], ['KILL', 137], ['SEGV', 139], ['TERM', 143]])('a command that dies of SIG%s gives %i', async (signal, code) => {
-    expect(await machine.ags(['exec', '--', 'sh', '-c', `kill -${signal} $$`])).toEqual({ code, signal: null, stdout: '', stderr: '' });
+  test.each([
+    ['HUP', 129],
+    ['INT', 130],
+    ['KILL', 137],
+    ['SEGV', 139],
+    ['TERM', 143],
+  ])('a command that dies of SIG%s gives %i', async (signal, code) => {
+    expect(await machine.ags(['exec', '--', 'sh', '-c', `kill -${signal} $$`])).toEqual({
+      code,
+      signal: null,
+      stdout: '',
+      stderr: '',
+    });
   });
 
   test('a command that does not exist is 127, one that may not be run 126', async () => {
@@ -71,30 +118,60 @@ describe.each(CALLERS)('as %s', (caller) => {
 
   test('no command at all is an error of usage', async () => {
     for (const args of [['exec'], ['exec', '--'], ['exec', '--name', 'x']]) {
-      expect(await machine.ags(args)).toEqual({ code: 2, signal: null, stdout: '', stderr: 'ags: What should run in the sandbox?\n     For example: ags exec -- npm test\n' });
+      expect(await machine.ags(args)).toEqual({
+        code: 2,
+        signal: null,
+        stdout: '',
+        stderr: 'ags: What should run in the sandbox?\n     For example: ags exec -- npm test\n',
+      });
     }
     expect(await machine.ags(['exec', '--no-such-option', '--', 'true'])).toMatchObject({ code: 2, stdout: '' });
   });
 
-  test.each([['SIGTERM', 143], ['SIGINT', 130], ['SIGHUP', 129], ['SIGQUIT', 131], ['SIGUSR1', 138], ['SIGUSR2', 140]] as const)('%s to ags reaches the command: a trap runs and decides; without one the command dies of it', async (signal, status) => {
-    const trapped = machine.start(['exec', '--', 'sh', '-c', `trap 'echo trapped; exit 42' ${signal.slice(3)}; echo ready; while :; do sleep 0.02; done`]);
-    await said(trapped, 'ready');
-    trapped.kill(signal);
-    expect(await finished(trapped)).toMatchObject({ code: 42, stdout: Buffer.from('ready\ntrapped\n') });
-    const dying = machine.start(['exec', '--', 'sh', '-c', 'echo ready; exec sleep 77777']);
-    await said(dying, 'ready');
-    dying.kill(signal);
-    expect((await finished(dying)).code).toBe(status);
-    expect(await leftovers(machine)).toEqual([]);
-    expect(machine.tasks()).toEqual([]);
-  });
+  test.each([
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+    ['SIGHUP', 129],
+    ['SIGQUIT', 131],
+    ['SIGUSR1', 138],
+    ['SIGUSR2', 140],
+  ] as const)(
+    '%s to ags reaches the command: a trap runs and decides; without one the command dies of it',
+    async (signal, status) => {
+      const trapped = machine.start([
+        'exec',
+        '--',
+        'sh',
+        '-c',
+        `trap 'echo trapped; exit 42' ${signal.slice(3)}; echo ready; while :; do sleep 0.02; done`,
+      ]);
+      await said(trapped, 'ready');
+      trapped.kill(signal);
+      expect(await finished(trapped)).toMatchObject({ code: 42, stdout: Buffer.from('ready\ntrapped\n') });
+      const dying = machine.start(['exec', '--', 'sh', '-c', 'echo ready; exec sleep 77777']);
+      await said(dying, 'ready');
+      dying.kill(signal);
+      expect((await finished(dying)).code).toBe(status);
+      expect(await leftovers(machine)).toEqual([]);
+      expect(machine.tasks()).toEqual([]);
+    },
+  );
 
   test('SIGINT reaches every process of the job, as Ctrl-C would', async () => {
-    const child = machine.start(['exec', '--', 'bash', '-c', "trap 'echo outer; exit 3' INT; (trap 'echo inner; exit' INT; echo ready; while :; do sleep 0.02; done) & wait; wait"]);
+    const child = machine.start([
+      'exec',
+      '--',
+      'bash',
+      '-c',
+      "trap 'echo outer; exit 3' INT; (trap 'echo inner; exit' INT; echo ready; while :; do sleep 0.02; done) & wait; wait",
+    ]);
     await said(child, 'ready');
     child.kill('SIGINT');
     const { code, stdout } = await finished(child);
-    expect({ code, lines: stdout.toString().trim().split('\n').toSorted() }).toEqual({ code: 3, lines: ['inner', 'outer', 'ready'] });
+    expect({ code, lines: stdout.toString().trim().split('\n').toSorted() }).toEqual({
+      code: 3,
+      lines: ['inner', 'outer', 'ready'],
+    });
   });
 
   test('a signal at any moment of the start ends everything, with its status', async () => {
@@ -112,7 +189,13 @@ describe.each(CALLERS)('as %s', (caller) => {
 
   test('what runs in the background ends with the command', async () => {
     const begun = Date.now();
-    const run = await machine.ags(['exec', '--', 'bash', '-c', 'sleep 77777 & (setsid sleep 77777 &) ; nohup sleep 77777 > /dev/null 2>&1 & trap "" TERM HUP; echo started']);
+    const run = await machine.ags([
+      'exec',
+      '--',
+      'bash',
+      '-c',
+      'sleep 77777 & (setsid sleep 77777 &) ; nohup sleep 77777 > /dev/null 2>&1 & trap "" TERM HUP; echo started',
+    ]);
     expect(run).toEqual({ code: 0, signal: null, stdout: 'started\n', stderr: '' });
     expect(Date.now() - begun).toBeLessThan(10_000);
     expect(await leftovers(machine)).toEqual([]);
@@ -120,7 +203,15 @@ describe.each(CALLERS)('as %s', (caller) => {
 
   test('when ags has ended no process of the sandbox is left that could still write', async () => {
     for (let i = 0; i < 3; i++) {
-      await machine.ags(['exec', '--name', 'busy', '--', 'bash', '-c', 'for i in 1 2 3 4 5 6 7 8; do (while :; do echo x > src/busy$i; done) & done; sleep 0.1']);
+      await machine.ags([
+        'exec',
+        '--name',
+        'busy',
+        '--',
+        'bash',
+        '-c',
+        'for i in 1 2 3 4 5 6 7 8; do (while :; do echo x > src/busy$i; done) & done; sleep 0.1',
+      ]);
       expect(await leftovers(machine, 0)).toEqual([]);
     }
     for (const task of machine.tasks()) await machine.ags(['review', task, '--discard-all']);
@@ -130,18 +221,36 @@ describe.each(CALLERS)('as %s', (caller) => {
   test('the working directory is where the caller stands, or the one that is named', async () => {
     const cwd = join(machine.project, 'src');
     expect(await machine.ags(['exec', '--', 'pwd'], { cwd })).toMatchObject({ code: 0, stdout: `${cwd}\n` });
-    expect(await machine.ags(['exec', '--project', cwd, '--', 'pwd'], { cwd: machine.home })).toMatchObject({ code: 0, stdout: `${cwd}\n` });
-    expect(await machine.ags(['exec', '--project', 'code/project', '--', 'pwd'], { cwd: machine.home })).toMatchObject({ code: 0, stdout: `${machine.project}\n` });
+    expect(await machine.ags(['exec', '--project', cwd, '--', 'pwd'], { cwd: machine.home })).toMatchObject({
+      code: 0,
+      stdout: `${cwd}\n`,
+    });
+    expect(await machine.ags(['exec', '--project', 'code/project', '--', 'pwd'], { cwd: machine.home })).toMatchObject({
+      code: 0,
+      stdout: `${machine.project}\n`,
+    });
     symlinkSync(machine.project, join(machine.home, 'link'));
-    expect(await machine.ags(['exec', '--project', 'link/src', '--', 'pwd'], { cwd: machine.home })).toMatchObject({ code: 0, stdout: `${cwd}\n` });
-    expect(await machine.ags(['exec', '--project', 'nowhere', '--', 'pwd'], { cwd: machine.home })).toMatchObject({ code: 2, stdout: '' });
+    expect(await machine.ags(['exec', '--project', 'link/src', '--', 'pwd'], { cwd: machine.home })).toMatchObject({
+      code: 0,
+      stdout: `${cwd}\n`,
+    });
+    expect(await machine.ags(['exec', '--project', 'nowhere', '--', 'pwd'], { cwd: machine.home })).toMatchObject({
+      code: 2,
+      stdout: '',
+    });
   });
 
   test('variables are handed on only by name, or set', async () => {
     const print = ['--', 'sh', '-c', 'printf "%s|" "${A-unset}" "${B-unset}" "${C-unset}" "${D-unset}"'];
     const env = { A: 'from outside', B: 'from outside', C: 'secret' };
-    expect(await machine.ags(['exec', '-e', 'A', '--env', 'B=x=y z\n', '-e', 'D=', ...print], { env })).toMatchObject({ code: 0, stdout: 'from outside|x=y z\n|unset||' });
-    expect(await machine.ags(['exec', '-e', 'NOT_THERE', '--', 'sh', '-c', 'echo ${NOT_THERE-unset}'])).toMatchObject({ code: 0, stdout: 'unset\n' });
+    expect(await machine.ags(['exec', '-e', 'A', '--env', 'B=x=y z\n', '-e', 'D=', ...print], { env })).toMatchObject({
+      code: 0,
+      stdout: 'from outside|x=y z\n|unset||',
+    });
+    expect(await machine.ags(['exec', '-e', 'NOT_THERE', '--', 'sh', '-c', 'echo ${NOT_THERE-unset}'])).toMatchObject({
+      code: 0,
+      stdout: 'unset\n',
+    });
     expect(await machine.ags(['exec', '-e', '1BAD=x', '--', 'true'])).toMatchObject({ code: 2 });
   });
 
@@ -149,8 +258,21 @@ describe.each(CALLERS)('as %s', (caller) => {
     const run = await machine.ags(['exec', '--limit', 'time=1s', '--', 'sleep', '77777']);
     expect(run).toMatchObject({ code: 137, stdout: '' });
     expect(run.stderr).toContain('its time of 1s is over (limits.time)');
-    expect(await machine.ags(['exec', '--limit', 'openFiles=70', '--', 'sh', '-c', 'ulimit -n'])).toMatchObject({ code: 0, stdout: '70\n' });
-    expect(await machine.ags(['exec', '--limit', 'fileSize=1m', '--', 'sh', '-c', 'head -c 2000000 /dev/zero > /tmp/x; echo $?; stat -c %s /tmp/x'])).toMatchObject({ code: 0, stdout: '153\n1048576\n' });
+    expect(await machine.ags(['exec', '--limit', 'openFiles=70', '--', 'sh', '-c', 'ulimit -n'])).toMatchObject({
+      code: 0,
+      stdout: '70\n',
+    });
+    expect(
+      await machine.ags([
+        'exec',
+        '--limit',
+        'fileSize=1m',
+        '--',
+        'sh',
+        '-c',
+        'head -c 2000000 /dev/zero > /tmp/x; echo $?; stat -c %s /tmp/x',
+      ]),
+    ).toMatchObject({ code: 0, stdout: '153\n1048576\n' });
     expect(await machine.ags(['exec', '--limit', 'time', '--', 'true'])).toMatchObject({ code: 2 });
     expect(await machine.ags(['exec', '--limit', 'nothing=1', '--', 'true'])).toMatchObject({ code: 2 });
     expect(await machine.ags(['exec', '--limit', 'memory=lots', '--', 'true'])).toMatchObject({ code: 2 });
@@ -158,7 +280,10 @@ describe.each(CALLERS)('as %s', (caller) => {
 
   test('hidden files are there only when they are revealed', async () => {
     expect(await machine.ags(['exec', '--', 'sh', '-c', 'cat .env'])).toMatchObject({ code: 1, stdout: '' });
-    expect(await machine.ags(['exec', '--reveal', '.env', '--', 'sh', '-c', 'cat .env'])).toMatchObject({ code: 0, stdout: 'SECRET=1\n' });
+    expect(await machine.ags(['exec', '--reveal', '.env', '--', 'sh', '-c', 'cat .env'])).toMatchObject({
+      code: 0,
+      stdout: 'SECRET=1\n',
+    });
   });
 
   test('a directory of the machine is there only when it is mounted, and cannot be written', async () => {
@@ -167,7 +292,15 @@ describe.each(CALLERS)('as %s', (caller) => {
     writeFileSync(join(dir, 'weights'), 'heavy\n');
     giveTo(dir, machine.uid);
     expect(await machine.ags(['exec', '--', 'cat', `${dir}/weights`])).toMatchObject({ code: 1 });
-    const run = await machine.ags(['exec', '--mount', dir, '--', 'sh', '-c', `cat ${dir}/weights; echo x > ${dir}/weights`]);
+    const run = await machine.ags([
+      'exec',
+      '--mount',
+      dir,
+      '--',
+      'sh',
+      '-c',
+      `cat ${dir}/weights; echo x > ${dir}/weights`,
+    ]);
     expect(run).toMatchObject({ stdout: 'heavy\n' });
     expect(run.stderr).toContain('Read-only file system');
     expect(await machine.ags(['exec', '--mount', `${dir}/nothing`, '--', 'true'])).toMatchObject({ code: 2 });
@@ -187,13 +320,19 @@ function identity(machine: Machine): { uid?: number; gid?: number } {
   return process.getuid?.() === 0 ? { uid: machine.uid, gid: machine.uid } : {};
 }
 
-function finished(child: ChildProcess): Promise<{ code: number | null; signal: NodeJS.Signals | null; stdout: Buffer; stderr: Buffer }> {
+function finished(
+  child: ChildProcess,
+): Promise<{ code: number | null; signal: NodeJS.Signals | null; stdout: Buffer; stderr: Buffer }> {
   const [out, err]: [Buffer[], Buffer[]] = [[], []];
   const earlier = (child as { said?: Buffer[] }).said ?? [];
   child.stdout?.on('data', (chunk: Buffer) => out.push(chunk));
   child.stderr?.on('data', (chunk: Buffer) => err.push(chunk));
   child.stdin?.on('error', () => undefined);
-  return new Promise((resolve) => child.on('close', (code, signal) => resolve({ code, signal, stdout: Buffer.concat([...earlier, ...out]), stderr: Buffer.concat(err) })));
+  return new Promise((resolve) =>
+    child.on('close', (code, signal) =>
+      resolve({ code, signal, stdout: Buffer.concat([...earlier, ...out]), stderr: Buffer.concat(err) }),
+    ),
+  );
 }
 
 /** Waits until the command has said it; what came is kept for `finished`. */

@@ -8,7 +8,9 @@ describe.each(CALLERS)('as %s', (caller) => {
   let machine: Machine;
   let screen: Screen;
   beforeAll(async () => {
-    machine = createMachine(caller, { files: { 'a.txt': Array.from({ length: 200 }, (_, i) => `line ${i + 1}\n`).join('') } });
+    machine = createMachine(caller, {
+      files: { 'a.txt': Array.from({ length: 200 }, (_, i) => `line ${i + 1}\n`).join('') },
+    });
     await machine.ags(['exec', '--', 'true']);
   });
   beforeEach(async () => {
@@ -25,12 +27,14 @@ describe.each(CALLERS)('as %s', (caller) => {
     ['stderr alone', ' < /dev/null | cat', '1 1 0'],
     ['none', ' < /dev/null 2>&1 | cat', '1 1 1'],
   ])('a command sees a terminal exactly where there is one: %s', async (_name, redirection, expected) => {
-    const { shown, code } = await screen.run(`ags exec -- sh -c 'test -t 0; a=$?; test -t 1; b=$?; test -t 2; echo $a $b $?'${redirection}`);
+    const { shown, code } = await screen.run(
+      `ags exec -- sh -c 'test -t 0; a=$?; test -t 1; b=$?; test -t 2; echo $a $b $?'${redirection}`,
+    );
     expect({ shown, code }).toEqual({ shown: `${expected}\n`, code: 0 });
   });
 
   test('what is typed reaches the command, and Ctrl-D ends its input', async () => {
-    screen.type('ags exec -- sh -c \'echo ready; cat | tr a-z A-Z\'\n');
+    screen.type("ags exec -- sh -c 'echo ready; cat | tr a-z A-Z'\n");
     await screen.until(/^ready$/m);
     screen.type('one line');
     screen.press('Enter', 'C-d');
@@ -38,15 +42,20 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 
   test('streams that are the terminal can be opened by their names', async () => {
-    expect(await screen.run("ags exec -- sh -c 'echo out > /dev/stdout; echo err > /dev/stderr; echo tty > /dev/tty'")).toEqual({ shown: 'out\nerr\ntty\n', code: 0 });
+    expect(
+      await screen.run("ags exec -- sh -c 'echo out > /dev/stdout; echo err > /dev/stderr; echo tty > /dev/tty'"),
+    ).toEqual({ shown: 'out\nerr\ntty\n', code: 0 });
   });
 
   test('the controlling terminal can be written by its name while the streams are elsewhere', async () => {
-    expect(await screen.run("ags exec -- sh -c 'echo seen > /dev/tty' < /dev/null > /dev/null")).toEqual({ shown: 'seen\n', code: 0 });
+    expect(await screen.run("ags exec -- sh -c 'echo seen > /dev/tty' < /dev/null > /dev/null")).toEqual({
+      shown: 'seen\n',
+      code: 0,
+    });
   });
 
   test('the window has its size, and a change of it is told', async () => {
-    screen.type("ags exec -- sh -c 'trap \"stty size\" WINCH; stty size; while :; do sleep 0.05; done'\n");
+    screen.type('ags exec -- sh -c \'trap "stty size" WINCH; stty size; while :; do sleep 0.05; done\'\n');
     await screen.until(/^40 120$/m);
     screen.resize(100, 30);
     await screen.until(/^30 100$/m);
@@ -57,7 +66,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 
   test('Ctrl-C reaches the command and not the sandbox', async () => {
-    screen.type("ags exec -- sh -c 'trap \"echo caught; exit 5\" INT; echo ready; while :; do sleep 0.05; done'\n");
+    screen.type('ags exec -- sh -c \'trap "echo caught; exit 5" INT; echo ready; while :; do sleep 0.05; done\'\n');
     await screen.until(/^ready$/m);
     screen.press('C-c');
     expect(await screen.ended()).toEqual({ shown: 'ready\n^Ccaught\n', code: 5 });
@@ -76,7 +85,9 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 
   test('Ctrl-C reaches a command whose input is a pipe', async () => {
-    screen.type("sleep 77777 | ags exec -- sh -c 'trap \"echo caught; exit 5\" INT; echo ready; while :; do sleep 0.05; done'\n");
+    screen.type(
+      'sleep 77777 | ags exec -- sh -c \'trap "echo caught; exit 5" INT; echo ready; while :; do sleep 0.05; done\'\n',
+    );
     await screen.until(/^ready$/m);
     screen.press('C-c');
     expect(await screen.ended()).toMatchObject({ code: 5 });
@@ -154,7 +165,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     const { shown } = await screen.run("ags exec -- sh -c 'echo from the background' & wait; jobs");
     expect(shown).toContain('from the background\n');
     expect(shown).not.toContain('Stopped');
-    await screen.run("ags exec -- sh -c 'echo ready; read line; echo \"<$line>\"' &");
+    await screen.run('ags exec -- sh -c \'echo ready; read line; echo "<$line>"\' &');
     await screen.until(/^.*ready$/m);
     screen.type('fg\n');
     await screen.until(/^ags exec .*read line/m);
@@ -175,5 +186,10 @@ describe.each(CALLERS)('as %s', (caller) => {
 
 test('ags shell without a terminal says what to use instead', async () => {
   using machine = createMachine(CALLERS[0] ?? 'user');
-  expect(await machine.ags(['shell'])).toEqual({ code: 2, signal: null, stdout: '', stderr: 'ags: ags shell needs a terminal.\n     In a script use: ags exec -- <command>\n' });
+  expect(await machine.ags(['shell'])).toEqual({
+    code: 2,
+    signal: null,
+    stdout: '',
+    stderr: 'ags: ags shell needs a terminal.\n     In a script use: ags exec -- <command>\n',
+  });
 });

@@ -4,6 +4,9 @@ import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
+/** Set for the second run. */
+export const AGAIN = 'AGS_TESTS_AGAIN';
+
 const TEST = new URL('..', import.meta.url).pathname;
 
 // Without the project's vitest.config.ts: an ordinary user may neither list the checkout nor write its caches.
@@ -41,7 +44,7 @@ export function startAgain(again: Again, report = ''): ChildProcess {
   ];
   return spawn(program, args, {
     cwd: '/',
-    env: { PATH: process.env['PATH'], HOME: '/tmp', ...again.env },
+    env: { PATH: process.env['PATH'], HOME: '/tmp', [AGAIN]: '1', ...again.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
 }

@@ -218,7 +218,11 @@ export async function until(sandbox: Sandbox, text: string): Promise<void> {
 }
 
 /** Prints the descriptors above 2 that lead anywhere, each with where it leads. */
-export const OTHER_DESCRIPTORS = ['perl', '-e', 'opendir my $d, "/proc/self/fd"; for (sort { $a <=> $b } grep { $_ > 2 } readdir $d) { my $to = readlink "/proc/self/fd/$_"; print "$_ $to\n" if defined $to && $to ne "/dev/null" && $to !~ m(^/proc/) }'] as const;
+export const OTHER_DESCRIPTORS = [
+  'perl',
+  '-e',
+  'opendir my $d, "/proc/self/fd"; for (sort { $a <=> $b } grep { $_ > 2 } readdir $d) { my $to = readlink "/proc/self/fd/$_"; print "$_ $to\n" if defined $to && $to ne "/dev/null" && $to !~ m(^/proc/) }',
+] as const;
 
 /**
  * Whoever started these tests may have left descriptors open that every process inherits. To close them is the business of

@@ -13,7 +13,9 @@ import {
   createPlace,
   ended,
   file,
+  INHERITED,
   leftOf,
+  OTHER_DESCRIPTORS,
   overlay,
   processesNamed,
   until,
@@ -50,12 +52,18 @@ export function processPromises(open: Open): void {
       place.write('../in', 'from a file\n');
       const stdin = openSync(from, 'r');
       const stdout = openSync(to, 'w');
-      const sandbox = await place.start(['sh', '-c', 'cat; echo problem >&2; exec "$@"', 'sh', ...OTHER_DESCRIPTORS], { stdio: { stdin, stdout, stderr: stdout } });
+      const sandbox = await place.start(['sh', '-c', 'cat; echo problem >&2; exec "$@"', 'sh', ...OTHER_DESCRIPTORS], {
+        stdio: { stdin, stdout, stderr: stdout },
+      });
       for (const fd of [stdin, stdout]) closeSync(fd);
       expect(await ended(sandbox)).toBe(0);
       expect([sandbox.stdin, sandbox.stdout, sandbox.stderr]).toEqual([null, null, null]);
       const [first, second, ...others] = readFileSync(to, 'utf8').trim().split('\n');
-      expect([first, second, others.filter((row) => !INHERITED.includes(row.split(' ')[0] ?? ''))]).toEqual(['from a file', 'problem', []]);
+      expect([first, second, others.filter((row) => !INHERITED.includes(row.split(' ')[0] ?? ''))]).toEqual([
+        'from a file',
+        'problem',
+        [],
+      ]);
     });
 
     test('input that is ignored is at its end at once', async () => {

@@ -22,7 +22,11 @@ export function terminalPromises(open: Open): void {
 
     test('controls the command also when its streams are elsewhere', async () => {
       using place = await createPlace(open);
-      const { sandbox, ended: end } = await startOn(place, ['sh', '-c', 'cat; echo to the screen > /dev/tty'], () => ({ stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' }));
+      const { sandbox, ended: end } = await startOn(place, ['sh', '-c', 'cat; echo to the screen > /dev/tty'], () => ({
+        stdin: 'pipe',
+        stdout: 'pipe',
+        stderr: 'pipe',
+      }));
       sandbox.stdin?.end('piped');
       sandbox.stderr?.resume();
       const stdout = collect(sandbox.stdout);
@@ -32,9 +36,15 @@ export function terminalPromises(open: Open): void {
 
     test('is all that the command gets of it: our side of it stays ours', async () => {
       using place = await createPlace(open);
-      const screen = await startOn(place, OTHER_DESCRIPTORS, (slave) => ({ stdin: slave, stdout: slave, stderr: slave }));
+      const screen = await startOn(place, OTHER_DESCRIPTORS, (slave) => ({
+        stdin: slave,
+        stdout: slave,
+        stderr: slave,
+      }));
       const { shown } = await screen.ended();
-      expect(shown.split('\r\n').filter((row) => row !== '' && !INHERITED.includes(row.split(' ')[0] ?? ''))).toEqual([]);
+      expect(shown.split('\r\n').filter((row) => row !== '' && !INHERITED.includes(row.split(' ')[0] ?? ''))).toEqual(
+        [],
+      );
     });
 
     test('Ctrl-C ends the foreground job, Ctrl-Z stops it, and the shell goes on', async () => {

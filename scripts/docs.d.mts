@@ -1,0 +1,1 @@
+export function renderDocs(modules: { keys: object; defaults: object; errors: object }): Record<string, string>;

@@ -52,7 +52,10 @@ export async function diffLines(
   paint: Paint,
 ): Promise<string[]> {
   const { before, after } = change;
-  if (after?.mode === '120000') return [paint('green', `+ link to ${visible(await blobText(review, after.oid))}`)];
+  const link = async (side: Change['after'], sign: '-' | '+'): Promise<string[]> =>
+    side?.mode === '120000' ? [tint(`${sign} link to ${visible(await blobText(review, side.oid))}`, paint)] : [];
+  const links = [...(await link(before, '-')), ...(await link(after, '+'))];
+  if (after === null ? links.length > 0 : after.mode === '120000') return links;
   if ((before?.bytes ?? 0) > DIFF_LIMIT || (after?.bytes ?? 0) > DIFF_LIMIT)
     return [`  too large to show: ${formatSize(before?.bytes ?? 0)} before, ${formatSize(after?.bytes ?? 0)} after`];
   const text = await diffBlobs(
@@ -64,10 +67,8 @@ export async function diffLines(
     return [`  binary: ${formatSize(before?.bytes ?? 0)} before, ${formatSize(after?.bytes ?? 0)} after`];
   const sanitizer = createSanitizer({ maxLine: 2000 });
   const clean = sanitizer.push(text) + sanitizer.end();
-  return clean
-    .replace(/\n$/, '')
-    .split('\n')
-    .map((line) => tint(line, paint));
+  const lines = clean.replace(/\n$/, '').split('\n');
+  return [...links, ...lines.map((line) => tint(line, paint))];
 }
 
 async function blobText(review: Pick<Review, 'task'>, oid: string): Promise<string> {

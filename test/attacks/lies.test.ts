@@ -29,10 +29,10 @@ const summary = (list: Listed): string[] => list.changes.map((change) => `${chan
 
 /** Everything a user does to look at a task and at the project, and then takes it all. */
 async function lookAndTake(machine: Machine): Promise<void> {
-  for (const args of [['list'], ['diff'], ['diff', '--stat'], ['review', '--json'], ['review']]) await machine.ags(args);
+  for (const args of [['list'], ['diff'], ['review']]) await machine.ags(args);
   const { changes } = await listed(machine);
   await machine.ags(['review', '--accept-all', ...changes.filter((change) => change.lane !== 'inert').flatMap((change) => ['--risky', change.path]), '--ignored', 'review']);
-  for (const args of [['status'], ['diff'], ['log', '-p', '-1'], ['status', '--ignored'], ['add', '-A', '-n'], ['stash', 'list'], ['branch', '-a']]) {
+  for (const args of [['status', '--ignored'], ['diff'], ['log', '-p', '-1'], ['add', '-A', '-n'], ['branch', '-a']]) {
     try {
       machine.git(...args);
     } catch {

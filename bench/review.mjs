@@ -3,7 +3,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { interleave, measure } from './measure.mjs';
 import { cpu, difference, ms, ratio, spread, wall } from './stats.mjs';
-import { calm, run } from './world.mjs';
+import { run } from './world.mjs';
 
 export function benchReview(world, { path, files, label }, { cases }) {
   const actor = world.actors.user;
@@ -20,10 +20,9 @@ export function benchReview(world, { path, files, label }, { cases }) {
         { cwd: path },
       );
       forgetCapture(actor, name);
-      calm(world);
       runs.first.push(review(world, actor, path, name, changes));
       runs.again.push(review(world, actor, path, name, changes));
-      runs.git.push(gitReview(world, actor, worktree, changes, files));
+      runs.git.push(gitReview(actor, worktree, changes, files));
       run(actor, world.ags('rm', '--yes', name), { cwd: path });
     }
     return { changes, rounds, runs };
@@ -68,9 +67,8 @@ function review(world, actor, cwd, name, changes) {
   return result;
 }
 
-function gitReview(world, actor, worktree, changes, files) {
+function gitReview(actor, worktree, changes, files) {
   run(actor, ['sh', '-c', changeScript(changes, files)], { cwd: worktree });
-  calm(world);
   const result = measure(actor, ['sh', '-c', 'git add -A && git diff --cached --raw'], { cwd: worktree });
   run(actor, ['git', 'reset', '-q', '--hard'], { cwd: worktree });
   return result;

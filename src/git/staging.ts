@@ -28,7 +28,12 @@ export function createStaging(
       ? '\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n'
       : '\trepositoryformatversion = 0\n';
   // Files above this size go through as a stream, and are never made into differences that must be held in memory whole.
-  writeFileSync(join(directory, 'config'), `[core]\n\tbare = ${options.bare}\n\tbigFileThreshold = 64m\n${format}`);
+  // What is not bare is a stop on the way that lives for seconds: nothing in it need survive a power cut, or be small.
+  const haste = options.bare ? '' : '\tfsync = none\n\tlooseCompression = 0\n[pack]\n\tcompression = 0\n[core]\n';
+  writeFileSync(
+    join(directory, 'config'),
+    `[core]\n\tbare = ${options.bare}\n\tbigFileThreshold = 64m\n${haste}${format}`,
+  );
   // Files are taken byte for byte: no line-end conversion, no filters, no keyword expansion.
   writeFileSync(join(directory, 'info/attributes'), '* -text -filter -ident -working-tree-encoding -diff -merge\n');
 }

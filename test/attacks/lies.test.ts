@@ -28,10 +28,10 @@ async function listed(machine: Machine): Promise<Listed> {
 const summary = (list: Listed): string[] => list.changes.map((change) => `${change.kind} ${change.path}`).toSorted();
 
 /** Everything a user does to look at a task and at the project, and then takes it all. */
-async function lookAndTake(machine: Machine): Promise<void> {
+async function lookAndTake(machine: Machine): Promise<string> {
   for (const args of [['list'], ['diff'], ['review']]) await machine.ags(args);
   const { changes } = await listed(machine);
-  await machine.ags(['review', '--accept-all', ...changes.filter((change) => change.lane !== 'inert').flatMap((change) => ['--risky', change.path]), '--ignored', 'review']);
+  const taken = await machine.ags(['review', '--accept-all', ...risky(changes), '--ignored', 'review']);
   for (const args of [['status', '--ignored'], ['diff'], ['log', '-p', '-1'], ['add', '-A', '-n'], ['branch', '-a']]) {
     try {
       machine.git(...args);
@@ -39,7 +39,10 @@ async function lookAndTake(machine: Machine): Promise<void> {
       // A failure is no harm; a program that ran is, and is looked for below.
     }
   }
+  return taken.stderr;
 }
+
+const risky = (changes: Listed['changes']): string[] => changes.filter((change) => change.lane !== 'inert').flatMap((change) => [`--risky=${change.path}`]);
 
 describe.concurrent.each(CALLERS)('as %s', (caller) => {
   test("A111: overlay marks that the sandbox sets itself change nothing of what is shown", async () => {
@@ -58,16 +61,24 @@ echo changed >> src/a.txt; find . -path ./.git -prune -o -type f -print | sort`;
   test('A110: what is shown and taken is what the sandbox saw, deletions and all', async () => {
     using machine = createMachine(caller, { files: FILES });
     const script = `
-rm -rf docs; mkdir docs; echo fresh > docs/fresh.txt; rm src/b.txt; : > .wh.src; : > .wh.README.md; echo x > src/.wh..wh..opq
+rm -rf docs; mkdir docs; echo fresh > docs/fresh.txt; rm src/b.txt; : > .wh.src; : > .wh.README.md; echo opq > src/.wh..wh..opq
 rm data.bin; mkdir data.bin; echo y > data.bin/inner; ln src/a.txt hard1; ln hard1 hard2; echo more >> hard2; mv README.md RENAMED.md
 chmod 4755 src/a.txt; chmod 2777 docs; find . -path ./.git -prune -o -type f -print | sort; cat src/a.txt`;
     const seen = await inside(machine, script);
     const list = await listed(machine);
-    await machine.ags(['review', '--accept-all', ...list.changes.filter((change) => change.lane !== 'inert').flatMap((change) => ['--risky', change.path])]);
+    const taken = await machine.ags(['review', '--accept-all', ...risky(list.changes)]);
+    expect(taken).toMatchObject({ code: 0 });
     const now = execFileSync('sh', ['-c', 'find . -path ./.git -prune -o -type f -print | sort; cat src/a.txt'], { cwd: machine.project, encoding: 'utf8' });
     expect(now).toBe(seen);
     expect(lstatSync(join(machine.project, 'src/a.txt')).mode & 0o7000).toBe(0);
     expect(lstatSync(join(machine.project, 'hard1')).nlink).toBe(1);
+  });
+
+  test('A110: a file that was moved away and made a directory is taken as that', async () => {
+    using machine = createMachine(caller, { files: FILES });
+    await inside(machine, 'mv data.bin src/moved.bin; mkdir data.bin; echo y > data.bin/inner');
+    await machine.ags(['review', '--accept-all']);
+    expect([machine.read('data.bin/inner'), machine.read('src/moved.bin')]).toEqual(['y\n', 'x\n']);
   });
 
   test('A109: pipes, sockets and links out of the project are refused, or at least never followed', async () => {
@@ -117,8 +128,9 @@ mkdir -p bare.git/objects bare.git/refs bare.git/hooks; echo 'ref: refs/heads/ma
 echo '${machine.home}/code' > .git/objects/info/alternates; echo 0000000000000000000000000000000000000000 > .git/shallow; mkdir -p .git/refs/replace; echo x > .git/refs/replace/$(printf 0%.0s $(seq 40))
 printf '#!/bin/sh\\n${program}\\n' > src/run.sh; chmod 755 src/run.sh; echo changed >> src/a.txt; echo core.excludesFile > .gitignore; rm -f .git/index; echo junk > .git/HEAD`;
     await inside(machine, script);
-    await lookAndTake(machine);
+    const said = await lookAndTake(machine);
     expect(existsSync(pwned)).toBe(false);
+    expect(said).toContain(' 0 left');
     expect(machine.read('src/a.txt')).toBe('one\nchanged\n');
     expect([existsSync(join(machine.project, 'lib/.git')), machine.git('config', '--local', '--list').includes('pwned')]).toEqual([false, false]);
   });

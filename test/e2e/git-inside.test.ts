@@ -1,0 +1,119 @@
+// test/e2e/git-inside.test.ts: inside a sandbox git works as outside, quickly, and the user's own repository never notices.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
+
+describe.each(CALLERS)('as %s', (caller) => {
+  test('commits, branches, stash, rebase, gc and the rest work, and leave the user’s .git untouched', async () => {
+    using machine = repository(caller);
+    const before = fingerprint(join(machine.project, '.git'));
+    const script = [
+      'set -e',
+      'git config user.name Agent; git config user.email agent@example.test',
+      'git log --format=%s', 'git blame -s src/a.txt | cut -c10-',
+      'git switch -q -c work; echo more >> src/a.txt; git commit -qam more',
+      'echo stashed > s.txt; git add s.txt; git stash -q; test ! -e s.txt; git stash pop -q; cat s.txt; git rm -qf s.txt',
+      'git tag v1; git branch topic HEAD~1; git switch -q topic; test ! -s src/b.txt; git mv src/a.txt src/moved.txt; git commit -qm moved',
+      'git merge -q work -m merged; cat src/moved.txt; git log --format=%s --graph | cat',
+      'git switch -q -c linear work; echo 1 > one; git add one; git commit -qm one; git rebase -q topic; git log --format=%s -2',
+      'git cherry-pick work~1 > /dev/null 2>&1 || git cherry-pick --abort; git reset -q --hard main; git status --short; cat src/a.txt',
+      'git gc -q --prune=now; git fsck --no-dangling; git count-objects -v | grep garbage:',
+      'git checkout -q side; cat side.txt; git checkout -q main; git clean -qfdx; git status --short --branch',
+    ].join('\n');
+    const run = await machine.ags(['exec', '--', 'sh', '-c', script]);
+    expect(run).toEqual({
+      code: 0,
+      signal: null,
+      stdout: [
+        'second', 'first', ' 1) one', ' 2) two', ' 3) three', 'stashed', 'one', 'two', 'three', 'more', '*   merged', '|\\', '| * more', '* | moved', '|/', '* second', '* first',
+        'one', 'merged', 'one', 'two', 'three', 'garbage: 0', 'on the side', '## main', '',
+      ].join('\n'),
+      stderr: '',
+    });
+    expect(fingerprint(join(machine.project, '.git'))).toEqual(before);
+    expect(machine.git('status', '--short', '--branch')).toBe('## main\n');
+    expect(machine.tasks()).toEqual([]);
+  });
+
+  test('what was committed inside is offered as changes of the files', async () => {
+    using machine = repository(caller);
+    await machine.ags(['exec', '--', 'sh', '-c', 'echo committed > src/b.txt; git add -A; git -c user.name=A -c user.email=a@b commit -qm inside; git mv src/a.txt a.txt']);
+    const { changes } = JSON.parse((await machine.ags(['review', '--json'])).stdout) as { changes: { kind: string; path: string; from?: string }[] };
+    expect(changes.map(({ kind, path, from }) => ({ kind, path, from }))).toEqual([{ kind: 'renamed', path: 'a.txt', from: 'src/a.txt' }, { kind: 'modified', path: 'src/b.txt', from: undefined }]);
+    expect(machine.git('log', '--format=%s')).toBe('second\nfirst\n');
+  });
+
+  test('a directory cannot be renamed in one step: git says why, mv does it all the same', async () => {
+    using machine = repository(caller);
+    const run = await machine.ags(['exec', '--', 'sh', '-c', 'git mv src lib; echo $?; mv src lib && git add -A && git status --short']);
+    expect(run.stdout).toBe('128\nR  src/a.txt -> lib/a.txt\nR  src/b.txt -> lib/b.txt\n');
+    expect(run.stderr).toContain("fatal: renaming 'src' failed: Invalid cross-device link\n");
+    expect((await machine.ags(['review', '--accept-all'])).stderr).toContain('2 taken, 0 thrown away, 0 left.\n');
+    expect(readdirSync(machine.project).toSorted()).toEqual(['.git', 'lib']);
+  });
+
+  test('another branch that is checked out inside shows as its differences', async () => {
+    using machine = repository(caller);
+    await machine.ags(['exec', '--', 'git', 'checkout', '-q', 'side']);
+    const { changes } = JSON.parse((await machine.ags(['review', '--json'])).stdout) as { changes: { kind: string; path: string }[] };
+    expect(changes.map(({ kind, path }) => `${kind} ${path}`)).toEqual(['new side.txt', 'modified src/b.txt']);
+  });
+
+  test('the first git status reads no file of the project', async () => {
+    using machine = createMachine(caller, { files: { 'a.txt': 'a\n' } });
+    const [files, bytes] = [300, 30_000];
+    mkdirSync(join(machine.project, 'many'));
+    for (let i = 0; i < files; i++) writeFileSync(join(machine.project, 'many', `${i}.txt`), `${i} `.padEnd(bytes, 'x'));
+    // As old as any file one works on: what was changed in the very second of the last look is read again by any git.
+    for (let i = 0; i < files; i++) utimesSync(join(machine.project, 'many', `${i}.txt`), 1_600_000_000, 1_600_000_000);
+    giveTo(machine.project, machine.uid);
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    machine.git('add', '-A');
+    machine.git('commit', '-q', '-m', 'many');
+    // A shell's account of what was read has that of its children in it.
+    const read = 'git status --short; sed -n "s/rchar: //p" /proc/$$/io';
+    const run = await machine.ags(['exec', '--', 'sh', '-c', `${read}; find many -type f -exec touch {} +; ${read}`]);
+    expect(run).toMatchObject({ code: 0 });
+    const [first = 0, second = 0] = run.stdout.trim().split('\n').map(Number);
+    expect(first).toBeLessThan((files * bytes) / 10);
+    expect(second - first).toBeGreaterThan(files * bytes);
+  });
+
+  test('hooks, remotes, credentials and filters of the user’s settings do not exist inside', async () => {
+    using machine = repository(caller);
+    machine.git('remote', 'add', 'origin', 'https://user:token@example.test/x.git');
+    machine.git('config', 'credential.helper', 'store');
+    machine.git('config', 'filter.lfs.process', 'touch /tmp/ran');
+    machine.git('config', 'core.fsmonitor', 'touch /tmp/ran');
+    machine.git('config', 'alias.st', '!touch /tmp/ran');
+    writeFileSync(join(machine.project, '.git/hooks/post-checkout'), '#!/bin/sh\ntouch /tmp/ran\n', { mode: 0o755 });
+    const run = await machine.ags(['exec', '--', 'sh', '-c', 'git remote; git config --list | grep -E "token|credential|filter|fsmonitor|alias"; ls .git/hooks; git checkout -q side; ls /tmp']);
+    expect(run.stdout).toBe('');
+  });
+});
+
+/** main has two commits, side one more. */
+function repository(caller: Machine['caller']): Machine {
+  const machine = createMachine(caller, { files: { 'src/a.txt': 'one\ntwo\nthree\n', 'src/b.txt': 'b\n' } });
+  machine.git('switch', '-q', '-c', 'side');
+  machine.write('side.txt', 'on the side\n');
+  machine.git('add', '-A');
+  machine.git('commit', '-q', '-m', 'aside');
+  machine.git('switch', '-q', 'main');
+  machine.write('src/b.txt', '');
+  machine.git('commit', '-q', '-a', '-m', 'second');
+  return machine;
+}
+
+/** Content, mode and times of everything but the time of the last look. */
+function fingerprint(root: string): Record<string, string> {
+  const paths = execFileSync('find', [root, '-print0'], { encoding: 'utf8' }).split('\0').filter((path) => path !== '');
+  return Object.fromEntries(paths.map((path) => {
+    const stat = lstatSync(path);
+    const content = stat.isFile() ? createHash('sha256').update(readFileSync(path)).digest('hex') : stat.isSymbolicLink() ? readlinkSync(path) : '';
+    return [path, `${stat.mode} ${stat.uid} ${stat.mtimeMs} ${stat.ctimeMs} ${content}`];
+  }));
+}

@@ -16,7 +16,7 @@ export async function findProject(input: {
   configHome?: string | undefined;
 }): Promise<Project> {
   // Making a directory there would wait for ever.
-  if (/^\/(proc|sys|dev)(\/|$)/.test(input.stateDir))
+  if (/^\/(proc|sys)(\/|$)/.test(input.stateDir))
     throw new AgsError('project.unsuitable', `The state of ags cannot be kept in ${input.stateDir}.`, {
       hint: 'Set XDG_STATE_HOME to a directory of your own, or unset it.',
     });

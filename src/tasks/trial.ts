@@ -100,7 +100,9 @@ async function question(
     });
     await Promise.race([sandbox.done, sleep(GIVE_UP_MS, undefined, { ref: false })]);
     sandbox.kill();
-    return { report, said: null, startMs };
+    // A sandbox that answers nothing at all could not start its program: what bwrap said tells why.
+    const complaint = report === '' ? readFileSync(errors, 'utf8') : '';
+    return { report, said: complaint === '' ? null : complaint, startMs };
   } catch (error) {
     if (error instanceof AgsError) return { report, said: readFileSync(errors, 'utf8'), startMs };
     // The layers could not even be prepared: that may be the fault of an overlay alone.

@@ -2,10 +2,11 @@
 // something while it looks.
 // Invariant of all tests here: after everything is looked at and taken, no planted program has run.
 import { execFileSync } from 'node:child_process';
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
+import { identity } from './run-inside.ts';
 
 interface Listed {
   readonly changes: readonly { readonly path: string; readonly kind: string; readonly lane: string; readonly after: { readonly mode: string } | null }[];
@@ -123,16 +124,29 @@ for hook in post-index-change reference-transaction post-checkout post-merge pre
 echo '* filter=x diff=x merge=x' | tee .git/info/attributes .gitattributes src/.gitattributes lib/.gitattributes > /dev/null
 cd lib; GIT_CONFIG_GLOBAL=/dev/null git init -q . 2>/dev/null; cd ..; echo code > lib/code.txt; echo deep > lib/sub/deep.txt
 ${settings('lib/.git/config')}
-printf '[submodule "lib"]\\n\\tpath = lib\\n\\turl = ext::sh -c "${program}"\\n\\tupdate = !${program}\\n' > .gitmodules
 mkdir -p bare.git/objects bare.git/refs bare.git/hooks; echo 'ref: refs/heads/main' > bare.git/HEAD; ${settings('bare.git/config')}
 echo '${machine.home}/code' > .git/objects/info/alternates; echo 0000000000000000000000000000000000000000 > .git/shallow; mkdir -p .git/refs/replace; echo x > .git/refs/replace/$(printf 0%.0s $(seq 40))
 printf '#!/bin/sh\\n${program}\\n' > src/run.sh; chmod 755 src/run.sh; echo changed >> src/a.txt; echo core.excludesFile > .gitignore; rm -f .git/index; echo junk > .git/HEAD`;
     await inside(machine, script);
+    // What was planted is live: git, asked about it directly, runs it.
+    execFileSync('cp', ['-a', join(machine.stateDir, 'tasks', machine.tasks()[0] ?? '', 'run/upper/lib'), join(machine.root, 'control')]);
+    giveTo(join(machine.root, 'control'), machine.uid);
+    execFileSync('git', ['status'], { cwd: join(machine.root, 'control'), env: machine.env, ...identity(machine), stdio: 'ignore' });
+    expect(existsSync(pwned)).toBe(true);
+    rmSync(pwned);
     const said = await lookAndTake(machine);
     expect(existsSync(pwned)).toBe(false);
     expect(said).toContain(' 0 left');
     expect(machine.read('src/a.txt')).toBe('one\nchanged\n');
     expect([existsSync(join(machine.project, 'lib/.git')), machine.git('config', '--local', '--list').includes('pwned')]).toEqual([false, false]);
+  });
+
+  test('A89: a submodule whose address is a program is refused, and nothing runs', async () => {
+    using machine = createMachine(caller, { files: FILES });
+    const pwned = join(machine.root, 'pwned');
+    await inside(machine, `printf '[submodule "lib"]\\n\\tpath = lib\\n\\turl = ext::sh -c "touch ${pwned}"\\n\\tupdate = !touch ${pwned}\\n' > .gitmodules; mkdir lib; echo x > lib/x`);
+    await lookAndTake(machine);
+    expect([existsSync(pwned), existsSync(join(machine.project, '.gitmodules'))]).toEqual([false, false]);
   });
 
   test('A97: attributes and replaced objects do not blank a change', async () => {

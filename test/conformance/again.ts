@@ -50,7 +50,7 @@ export function startAgain(again: Again, report = ''): ChildProcess {
 }
 
 /** Below the time that a test which calls runAgain is given. */
-const DEADLINE_MS = 140_000;
+const DEADLINE_MS = 300_000;
 
 export interface Results {
   readonly passed: readonly string[];

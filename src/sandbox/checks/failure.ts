@@ -160,10 +160,11 @@ const CAUSES: readonly {
     }),
   },
   {
-    seen: /execvp (\S+): (.+)/,
+    // The shell in front of the command, or bwrap itself.
+    seen: /exec(?:vp|:) (\S+): (.+)/,
     explain: (_, [, path = '', why = '']) => ({
       cause: 'invisible',
-      message: `${visible(path)} cannot be started inside a sandbox (${visible(why)}): only the directories of the system are visible there.`,
+      message: `${visible(path)} cannot be started inside a sandbox (${why === 'not found' ? 'No such file or directory' : visible(why)}): only the directories of the system are visible there.`,
       hint: `Install: ${installCommand(['util-linux'])}`,
     }),
   },

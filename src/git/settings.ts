@@ -1,8 +1,8 @@
 // git/settings.ts: the user's git settings for a repository. Asked of git once, and again when a file they came from has changed:
 // starting git costs as much as a tenth of a sandbox.
-import { mkdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { replaceFile } from '../lib/files.ts';
+import { remember } from '../lib/remember.ts';
 import { shortHash } from '../lib/short-hash.ts';
 import { userGit } from './host-git.ts';
 
@@ -37,8 +37,7 @@ export async function readSettings(input: SettingsInput): Promise<ReadonlyMap<st
   if (listing.exitCode !== 0) return null;
   const { origins, settings } = parseListing(listing.stdout, input);
   const files = new Set([...places(input), ...origins]);
-  mkdirSync(input.cacheDir, { recursive: true, mode: 0o700 });
-  replaceFile(
+  remember(
     file,
     JSON.stringify({
       key,

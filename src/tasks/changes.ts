@@ -6,6 +6,7 @@ import { lstatSync, mkdirSync } from 'node:fs';
 import { dirname, basename } from 'node:path';
 import type { Change, ChangeKind, ChangeSet, FileState } from '../protocol/changes.ts';
 import { openDirectory } from '../lib/descend.ts';
+import { errorCode } from '../lib/error-code.ts';
 import { baseContents } from '../git/base-files.ts';
 import { mergeText } from '../git/merge-text.ts';
 import {
@@ -52,10 +53,12 @@ export async function compareWithHost(
   const deleted = capture.deleted.filter((path) => !after.has(path));
   const host = new Map<string, HostState | null>();
   const contents = new Map<string, BaseFile>();
+  const unread = new Map<string, string>();
   for (const path of [...after.keys(), ...deleted]) {
     const file = readHostFile(project, path);
     host.set(path, file.state);
     if (file.content !== null) contents.set(path, file.content);
+    if (file.unread !== null) unread.set(path, file.unread);
   }
   // The tree to compare with holds the host's version of every path that the sandbox touched.
   const base = await writeTree(staging, contents.values());
@@ -82,9 +85,9 @@ export async function compareWithHost(
       TEXT_LIMIT,
     );
     for (const one of some) {
-      const before = state(baseEntries.get(one.from ?? one.path));
+      const before = sized(state(baseEntries.get(one.from ?? one.path)), unread.has(one.path), host.get(one.path));
       const now = one.status === 'D' ? null : state(after.get(one.path));
-      const conflict = await conflictOf(task, one, touched, contents, texts, now, merged);
+      const conflict = await conflictOf(task, one, touched, contents, texts, now, merged, unread.get(one.path) ?? null);
       const verdict = classify({
         path: one.path,
         ...(one.from === null ? {} : { from: one.from }),
@@ -144,17 +147,34 @@ function* portions(changes: readonly RawChange[], bytesOf: (one: RawChange) => n
   if (some.length > 0) yield some;
 }
 
-function readHostFile(project: string, path: string): { state: HostState | null; content: BaseFile | null } {
-  const found = hostState(project, path);
-  if (found === null || (found.type !== 'file' && found.type !== 'symlink') || found.size > HOST_FILE_LIMIT)
-    return { state: found, content: null };
-  // hostState has walked down by descriptor and met no link; a link that appears now would be the user's own.
-  using parent = openDirectory(dirname(`${project}/${path}`));
-  const name = basename(path);
-  const bytes = found.type === 'symlink' ? Buffer.from(parent.readlink(name)) : parent.readFile(name, HOST_FILE_LIMIT);
-  const mode = found.type === 'symlink' ? '120000' : (found.mode & 0o100) === 0 ? '100644' : '100755';
-  return { state: found, content: { path, mode, bytes } };
+interface HostFile {
+  readonly state: HostState | null;
+  /** What stands for it in the comparison: its bytes or, where they cannot be had, a line that says so. */
+  readonly content: BaseFile | null;
+  /** Why its bytes could not be had. */
+  readonly unread: string | null;
 }
+
+function readHostFile(project: string, path: string): HostFile {
+  const found = hostState(project, path);
+  if (found === null || (found.type !== 'file' && found.type !== 'symlink'))
+    return { state: found, content: null, unread: null };
+  const mode = found.type === 'symlink' ? '120000' : (found.mode & 0o100) === 0 ? '100644' : '100755';
+  try {
+    // hostState has walked down by descriptor and met no link; a link that appears now would be the user's own.
+    using parent = openDirectory(dirname(`${project}/${path}`));
+    const name = basename(path);
+    const bytes = mode === '120000' ? Buffer.from(parent.readlink(name)) : parent.readFile(name, HOST_FILE_LIMIT);
+    return { state: found, content: { path, mode, bytes }, unread: null };
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === undefined) throw error;
+    const why = code === 'EFBIG' ? TOO_LARGE : `Your own file cannot be read (${code}).`;
+    return { state: found, content: { path, mode, bytes: Buffer.from(`${why}\n`) }, unread: why };
+  }
+}
+
+const TOO_LARGE = 'Your own file is too large to be compared.';
 
 interface Touched {
   /** Paths that changed on the host after the sandbox had started. */
@@ -210,6 +230,7 @@ async function conflictOf(
   texts: ReadonlyMap<string, Buffer | null>,
   now: FileState | null,
   merged: Map<string, Buffer>,
+  unread: string | null,
 ): Promise<{ kind: Change['conflict']; reasons: string[] }> {
   if (task.run.hidden.includes(one.path))
     return { kind: 'conflicts', reasons: ['You have a file of this name that was hidden from the sandbox.'] };
@@ -218,6 +239,8 @@ async function conflictOf(
       kind: 'conflicts',
       reasons: [`You changed ${one.from} while the sandbox ran, and the sandbox renamed it.`],
     };
+  if (unread !== null)
+    return { kind: unread === TOO_LARGE && !touched.paths.has(one.path) ? 'none' : 'conflicts', reasons: [unread] };
   if (!touched.paths.has(one.path)) return { kind: 'none', reasons: [] };
   const mine = contents.get(one.path);
   const theirs = now === null ? undefined : texts.get(now.oid);
@@ -243,6 +266,11 @@ async function conflictOf(
       'It changed on both sides while the sandbox ran; the two merge cleanly, and the merged text is what is taken.',
     ],
   };
+}
+
+/** A line that stands for a file that was not read is not as long as that file. */
+function sized(file: FileState | null, unread: boolean, host: HostState | null | undefined): FileState | null {
+  return file !== null && unread ? { ...file, bytes: host?.size ?? file.bytes } : file;
 }
 
 function state(entry: { mode: string; oid: string; bytes: number } | undefined): FileState | null {

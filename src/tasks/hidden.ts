@@ -1,9 +1,8 @@
 // tasks/hidden.ts: the files of a project that its sandbox does not see.
 // Tracked files are part of the code and stay visible, whatever their name; they are reported instead. What the user has
 // asked to hide is hidden all the same.
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { replaceFile } from '../lib/files.ts';
+import { remember } from '../lib/remember.ts';
 import { shortHash } from '../lib/short-hash.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { HIDE } from '../config/defaults.ts';
@@ -30,10 +29,7 @@ export async function findHidden(world: World, project: Project, config: Effecti
     memory: readScanMemory(memoryFile),
     nowMs: world.now().getTime(),
   });
-  if (scan.changed) {
-    mkdirSync(world.cacheDir, { recursive: true, mode: 0o700 });
-    replaceFile(memoryFile, JSON.stringify(scan.memory));
-  }
+  if (scan.changed) remember(memoryFile, JSON.stringify(scan.memory));
   const named = scan.found.filter((hit) => hit.why === 'pattern').map((hit) => hit.path);
   const tracked = await trackedAmong(world, project, named);
   const asked = compilePatterns(config.hide.slice(HIDE.length));

@@ -1,10 +1,10 @@
 // tasks/ready.ts: may a sandbox be started here at all, and on what kind of workspace? Asked once per boot, then remembered.
 // Invariant: no sandbox is started unless a complete one has been seen to work on this machine, this boot, by this user.
-import { mkdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AgsError } from '../protocol/errors.ts';
-import { replaceFile } from '../lib/files.ts';
+import { remember } from '../lib/remember.ts';
 import type { WorkspaceChoice } from '../config/effective.ts';
 import type { NativeHost } from '../sandbox/host.ts';
 import type { World } from './world.ts';
@@ -39,11 +39,8 @@ async function readiness(world: World, host: NativeHost): Promise<Readiness> {
   const { probeReadiness } = await import('./probe.ts');
   const fresh = await probeReadiness(world, host);
   // Only good news is remembered: a user who has just put something right must not be told about it again.
-  if (fresh.problem === null) {
-    mkdirSync(world.cacheDir, { recursive: true, mode: 0o700 });
-    // The probe has made the state directory, which is part of the key.
-    replaceFile(file, JSON.stringify({ key: readinessKey(world, host), answer: fresh }));
-  }
+  // The probe has made the state directory, which is part of the key.
+  if (fresh.problem === null) remember(file, JSON.stringify({ key: readinessKey(world, host), answer: fresh }));
   return fresh;
 }
 

@@ -13,6 +13,7 @@ import { applyAll, recover, type AppliedChange, type PlannedChange } from '../re
 import { appendEvent } from '../store/events.ts';
 import { removeTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { captureChanges } from './capture.ts';
+import { tellDiskTrouble } from './disk-trouble.ts';
 import { compareWithHost, type Compared } from './changes.ts';
 import type { World } from './world.ts';
 
@@ -27,11 +28,16 @@ export interface Review extends Disposable {
   finish(): { left: number };
 }
 
-export async function openReview(
-  world: World,
-  stored: StoredTask,
-  options: { withIgnored?: boolean; risky?: readonly string[] } = {},
-): Promise<Review> {
+export interface ReviewOptions {
+  readonly withIgnored?: boolean;
+  readonly risky?: readonly string[];
+}
+
+export function openReview(world: World, stored: StoredTask, options: ReviewOptions = {}): Promise<Review> {
+  return tellDiskTrouble(world, () => open(world, stored, options));
+}
+
+async function open(world: World, stored: StoredTask, options: ReviewOptions): Promise<Review> {
   if (stored.live && (stored.run.state === 'preparing' || stored.run.state === 'running')) {
     throw new AgsError('task.busy', `${stored.task.name} is still running.`, { hint: 'Review it when it has ended.' });
   }
@@ -65,30 +71,36 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
   return {
     task: stored,
     compared,
-    async take(changes, edited = new Map()) {
-      if (changes.length === 0) return [];
-      const contents = await readContents(stored.paths.staging, changes);
-      const planned = changes.flatMap((change) => plan(compared, change, edited.get(change.path), contents));
-      mkdirSync(stored.paths.journal, { recursive: true, mode: 0o700 });
-      const journal = join(stored.paths.journal, String(readdirSync(stored.paths.journal).length + 1).padStart(4, '0'));
-      const outcome = await applyAll({ project: stored.task.project, changes: planned, journal });
-      const failed = new Map(outcome.filter((one) => one.outcome !== 'applied').map((one) => [one.path, one.outcome]));
-      // A rename is two steps and one change.
-      const done = changes.map((change) => ({
-        path: change.path,
-        outcome: failed.get(change.path) ?? failed.get(change.from ?? change.path) ?? ('applied' as const),
-      }));
-      const taken = changes.filter((_, i) => done[i]?.outcome === 'applied');
-      for (const change of taken) decided.add(change.path);
-      // An edited or merged file differs from what was captured, and would be asked about again.
-      run = { ...run, settled: [...run.settled, ...taken.map((change) => change.path)] };
-      writeRun(stored.paths, run, { durable: true });
-      note(
-        'review.taken',
-        taken.map((change) => change.path),
-      );
-      return done;
-    },
+    take: (changes, edited = new Map()) =>
+      tellDiskTrouble(world, async () => {
+        if (changes.length === 0) return [];
+        const contents = await readContents(stored.paths.staging, changes);
+        const planned = changes.flatMap((change) => plan(compared, change, edited.get(change.path), contents));
+        mkdirSync(stored.paths.journal, { recursive: true, mode: 0o700 });
+        const journal = join(
+          stored.paths.journal,
+          String(readdirSync(stored.paths.journal).length + 1).padStart(4, '0'),
+        );
+        const outcome = await applyAll({ project: stored.task.project, changes: planned, journal });
+        const failed = new Map(
+          outcome.filter((one) => one.outcome !== 'applied').map((one) => [one.path, one.outcome]),
+        );
+        // A rename is two steps and one change.
+        const done = changes.map((change) => ({
+          path: change.path,
+          outcome: failed.get(change.path) ?? failed.get(change.from ?? change.path) ?? ('applied' as const),
+        }));
+        const taken = changes.filter((_, i) => done[i]?.outcome === 'applied');
+        for (const change of taken) decided.add(change.path);
+        // An edited or merged file differs from what was captured, and would be asked about again.
+        run = { ...run, settled: [...run.settled, ...taken.map((change) => change.path)] };
+        writeRun(stored.paths, run, { durable: true });
+        note(
+          'review.taken',
+          taken.map((change) => change.path),
+        );
+        return done;
+      }),
     drop(changes) {
       for (const change of changes) decided.add(change.path);
       run = { ...run, settled: [...run.settled, ...changes.map((change) => change.path)] };

@@ -12,6 +12,7 @@ import type { SandboxSpec } from '../protocol/spec.ts';
 import { createTask, removeTask, writeRun, writeTask } from '../store/tasks.ts';
 import { createRun, planRun, type RunPlan } from './prepare.ts';
 import { catchSignals, supervise } from './supervise.ts';
+import { tellDiskTrouble } from './disk-trouble.ts';
 import { describeStrength } from './strength.ts';
 import type { World } from './world.ts';
 
@@ -33,7 +34,11 @@ export interface RunResult {
   readonly ended: string | null;
 }
 
-export async function runCommand(world: World, request: RunRequest): Promise<RunResult> {
+export function runCommand(world: World, request: RunRequest): Promise<RunResult> {
+  return tellDiskTrouble(world, () => runTask(world, request));
+}
+
+async function runTask(world: World, request: RunRequest): Promise<RunResult> {
   const plan = await planRun(world, request.flags);
   for (const notice of plan.notices) request.notice(notice);
   using signals = catchSignals();

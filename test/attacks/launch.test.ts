@@ -100,7 +100,16 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     ),
   )('A19: a task named %j stays in its place', async ([, name]) => {
     using machine = createMachine(caller);
-    const run = await machine.ags(['exec', '--review', 'later', `--name=${name}`, '--', 'sh', '-c', 'echo x > changed.txt; echo ran']);
+    const run = await machine.ags([
+      'exec',
+      '--review',
+      'later',
+      `--name=${name}`,
+      '--',
+      'sh',
+      '-c',
+      'echo x > changed.txt; echo ran',
+    ]);
     expect(run.stdout === 'ran\n' || run.stderr.startsWith('ags: ')).toBe(true);
     expect(machine.tasks().filter((id) => !/^[a-z0-9][a-z0-9-]{0,62}$/.test(id))).toEqual([]);
     expect(readdirSync(machine.home).toSorted()).toEqual(['.cache', '.local', 'code']);

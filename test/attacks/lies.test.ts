@@ -9,11 +9,23 @@ import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
 import { identity } from './run-inside.ts';
 
 interface Listed {
-  readonly changes: readonly { readonly path: string; readonly kind: string; readonly lane: string; readonly after: { readonly mode: string } | null }[];
+  readonly changes: readonly {
+    readonly path: string;
+    readonly kind: string;
+    readonly lane: string;
+    readonly after: { readonly mode: string } | null;
+  }[];
   readonly refused: readonly { readonly path: string; readonly reason: string }[];
 }
 
-const FILES = { 'README.md': '# project\n', 'src/a.txt': 'one\n', 'src/b.txt': 'two\n', 'docs/c.txt': 'three\n', 'docs/deep/d.txt': 'four\n', 'data.bin': 'x\n' };
+const FILES = {
+  'README.md': '# project\n',
+  'src/a.txt': 'one\n',
+  'src/b.txt': 'two\n',
+  'docs/c.txt': 'three\n',
+  'docs/deep/d.txt': 'four\n',
+  'data.bin': 'x\n',
+};
 
 async function inside(machine: Machine, script: string): Promise<string> {
   const run = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', script]);
@@ -43,10 +55,11 @@ async function lookAndTake(machine: Machine): Promise<string> {
   return taken.stderr;
 }
 
-const risky = (changes: Listed['changes']): string[] => changes.filter((change) => change.lane !== 'inert').flatMap((change) => [`--risky=${change.path}`]);
+const risky = (changes: Listed['changes']): string[] =>
+  changes.filter((change) => change.lane !== 'inert').flatMap((change) => [`--risky=${change.path}`]);
 
 describe.concurrent.each(CALLERS)('as %s', (caller) => {
-  test("A111: overlay marks that the sandbox sets itself change nothing of what is shown", async () => {
+  test('A111: overlay marks that the sandbox sets itself change nothing of what is shown', async () => {
     using machine = createMachine(caller, { files: FILES });
     const script = `
 for name in opaque redirect metacopy origin whiteout impure; do setfattr -n user.overlay.$name -v y docs src README.md 2>/dev/null; setfattr -n user.overlay.overlay.$name -v y docs 2>/dev/null; done
@@ -55,7 +68,9 @@ setfattr -n user.overlay.opaque -v x docs/deep; setfattr -n user.overlay.whiteou
 mkdir new; setfattr -n user.overlay.opaque -v y new; setfattr -n user.overlay.redirect -v /src new; echo n > new/n.txt
 echo changed >> src/a.txt; find . -path ./.git -prune -o -type f -print | sort`;
     const seen = await inside(machine, script);
-    expect(seen).toBe('./README.md\n./data.bin\n./docs/c.txt\n./docs/deep/d.txt\n./new/n.txt\n./src/a.txt\n./src/b.txt\n');
+    expect(seen).toBe(
+      './README.md\n./data.bin\n./docs/c.txt\n./docs/deep/d.txt\n./new/n.txt\n./src/a.txt\n./src/b.txt\n',
+    );
     expect(summary(await listed(machine))).toEqual(['modified src/a.txt', 'new new/n.txt']);
   });
 
@@ -69,7 +84,10 @@ chmod 4755 src/a.txt; chmod 2777 docs; find . -path ./.git -prune -o -type f -pr
     const list = await listed(machine);
     const taken = await machine.ags(['review', '--accept-all', ...risky(list.changes)]);
     expect(taken).toMatchObject({ code: 0 });
-    const now = execFileSync('sh', ['-c', 'find . -path ./.git -prune -o -type f -print | sort; cat src/a.txt'], { cwd: machine.project, encoding: 'utf8' });
+    const now = execFileSync('sh', ['-c', 'find . -path ./.git -prune -o -type f -print | sort; cat src/a.txt'], {
+      cwd: machine.project,
+      encoding: 'utf8',
+    });
     expect(now).toBe(seen);
     expect(lstatSync(join(machine.project, 'src/a.txt')).mode & 0o7000).toBe(0);
     expect(lstatSync(join(machine.project, 'hard1')).nlink).toBe(1);
@@ -87,7 +105,10 @@ chmod 4755 src/a.txt; chmod 2777 docs; find . -path ./.git -prune -o -type f -pr
     const target = join(machine.home, 'target');
     mkdirSync(target);
     giveTo(target, machine.uid);
-    await inside(machine, `mkfifo pipe; perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0); bind(S, pack_sockaddr_un("sock"))'; ln -s ${target} out; rm -rf docs; ln -s ${target} docs; ln -s / root; ln -s ../../../.. up; echo x > ok.txt`);
+    await inside(
+      machine,
+      `mkfifo pipe; perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0); bind(S, pack_sockaddr_un("sock"))'; ln -s ${target} out; rm -rf docs; ln -s ${target} docs; ln -s / root; ln -s ../../../.. up; echo x > ok.txt`,
+    );
     const list = await listed(machine);
     expect(list.refused.map((one) => one.path).toSorted()).toEqual(expect.arrayContaining(['pipe', 'sock']));
     await lookAndTake(machine);
@@ -111,11 +132,37 @@ chmod 4755 src/a.txt; chmod 2777 docs; find . -path ./.git -prune -o -type f -pr
     using machine = createMachine(caller, { files: FILES });
     const pwned = join(machine.root, 'pwned');
     const program = `touch ${pwned}`;
-    const settings = (file: string): string => [
-      ['core.fsmonitor', program], ['core.hooksPath', '/tmp/hooks'], ['core.pager', program], ['core.editor', program], ['core.sshCommand', program], ['core.gitProxy', program], ['core.alternateRefsCommand', program],
-      ['diff.external', program], ['diff.x.command', program], ['diff.x.textconv', program], ['filter.x.clean', program], ['filter.x.smudge', program], ['filter.x.process', program], ['filter.x.required', 'true'], ['merge.x.driver', program],
-      ['alias.status', `!${program}`], ['alias.diff', `!${program}`], ['pager.log', program], ['gpg.program', program], ['credential.helper', `!${program}`], ['include.path', '/tmp/more'], ['extensions.worktreeConfig', 'true'], ['uploadpack.packObjectsHook', program], ['remote.origin.uploadpack', program], ['core.worktree', '/'], ['log.showSignature', 'true'],
-    ].map(([key, value]) => `git config -f ${file} '${key}' '${value}'`).join('\n');
+    const settings = (file: string): string =>
+      [
+        ['core.fsmonitor', program],
+        ['core.hooksPath', '/tmp/hooks'],
+        ['core.pager', program],
+        ['core.editor', program],
+        ['core.sshCommand', program],
+        ['core.gitProxy', program],
+        ['core.alternateRefsCommand', program],
+        ['diff.external', program],
+        ['diff.x.command', program],
+        ['diff.x.textconv', program],
+        ['filter.x.clean', program],
+        ['filter.x.smudge', program],
+        ['filter.x.process', program],
+        ['filter.x.required', 'true'],
+        ['merge.x.driver', program],
+        ['alias.status', `!${program}`],
+        ['alias.diff', `!${program}`],
+        ['pager.log', program],
+        ['gpg.program', program],
+        ['credential.helper', `!${program}`],
+        ['include.path', '/tmp/more'],
+        ['extensions.worktreeConfig', 'true'],
+        ['uploadpack.packObjectsHook', program],
+        ['remote.origin.uploadpack', program],
+
+        ['log.showSignature', 'true'],
+      ]
+        .map(([key, value]) => `git config -f ${file} '${key}' '${value}'`)
+        .join('\n');
     const script = `
 mkdir -p .git/hooks .git/info lib/sub
 ${settings('.git/config')}
@@ -129,29 +176,47 @@ echo '${machine.home}/code' > .git/objects/info/alternates; echo 000000000000000
 printf '#!/bin/sh\\n${program}\\n' > src/run.sh; chmod 755 src/run.sh; echo changed >> src/a.txt; echo core.excludesFile > .gitignore; rm -f .git/index; echo junk > .git/HEAD`;
     await inside(machine, script);
     // What was planted is live: git, asked about it directly, runs it.
-    execFileSync('cp', ['-a', join(machine.stateDir, 'tasks', machine.tasks()[0] ?? '', 'run/upper/lib'), join(machine.root, 'control')]);
+    execFileSync('cp', [
+      '-a',
+      join(machine.stateDir, 'tasks', machine.tasks()[0] ?? '', 'run/upper/lib'),
+      join(machine.root, 'control'),
+    ]);
     giveTo(join(machine.root, 'control'), machine.uid);
-    execFileSync('git', ['status'], { cwd: join(machine.root, 'control'), env: machine.env, ...identity(machine), stdio: 'ignore' });
+    execFileSync('git', ['status'], {
+      cwd: join(machine.root, 'control'),
+      env: machine.env,
+      ...identity(machine),
+      stdio: 'ignore',
+    });
     expect(existsSync(pwned)).toBe(true);
     rmSync(pwned);
     const said = await lookAndTake(machine);
     expect(existsSync(pwned)).toBe(false);
     expect(said).toContain(' 0 left');
     expect(machine.read('src/a.txt')).toBe('one\nchanged\n');
-    expect([existsSync(join(machine.project, 'lib/.git')), machine.git('config', '--local', '--list').includes('pwned')]).toEqual([false, false]);
+    expect([
+      existsSync(join(machine.project, 'lib/.git')),
+      machine.git('config', '--local', '--list').includes('pwned'),
+    ]).toEqual([false, false]);
   });
 
   test('A89: a submodule whose address is a program is refused, and nothing runs', async () => {
     using machine = createMachine(caller, { files: FILES });
     const pwned = join(machine.root, 'pwned');
-    await inside(machine, `printf '[submodule "lib"]\\n\\tpath = lib\\n\\turl = ext::sh -c "touch ${pwned}"\\n\\tupdate = !touch ${pwned}\\n' > .gitmodules; mkdir lib; echo x > lib/x`);
+    await inside(
+      machine,
+      `printf '[submodule "lib"]\\n\\tpath = lib\\n\\turl = ext::sh -c "touch ${pwned}"\\n\\tupdate = !touch ${pwned}\\n' > .gitmodules; mkdir lib; echo x > lib/x`,
+    );
     await lookAndTake(machine);
     expect([existsSync(pwned), existsSync(join(machine.project, '.gitmodules'))]).toEqual([false, false]);
   });
 
   test('A97: attributes and replaced objects do not blank a change', async () => {
     using machine = createMachine(caller, { files: FILES });
-    await inside(machine, `echo '* binary -diff -text' > .gitattributes; echo 'evil line' >> src/a.txt; git add -A; git -c user.name=x -c user.email=x@y commit -q -m x; git replace HEAD HEAD~1; git replace $(git rev-parse HEAD:src/a.txt) $(git rev-parse HEAD~1:src/a.txt)`);
+    await inside(
+      machine,
+      `echo '* binary -diff -text' > .gitattributes; echo 'evil line' >> src/a.txt; git add -A; git -c user.name=x -c user.email=x@y commit -q -m x; git replace HEAD HEAD~1; git replace $(git rev-parse HEAD:src/a.txt) $(git rev-parse HEAD~1:src/a.txt)`,
+    );
     const diff = await machine.ags(['diff']);
     expect(diff.stdout).toContain('evil line');
     expect(summary(await listed(machine))).toEqual(['modified src/a.txt', 'new .gitattributes']);
@@ -159,9 +224,21 @@ printf '#!/bin/sh\\n${program}\\n' > src/run.sh; chmod 755 src/run.sh; echo chan
 
   test('A114: files and directories too large, too deep and too closed to be listed are refused with a reason', async () => {
     using machine = createMachine(caller, { files: FILES });
-    await inside(machine, 'perl -e \'for (1 .. 250) { mkdir "d"; chdir "d" }\'; truncate -s 5G sparse.bin; mkdir closed; echo x > closed/f; chmod 0 closed');
+    await inside(
+      machine,
+      'perl -e \'for (1 .. 250) { mkdir "d"; chdir "d" }\'; truncate -s 5G sparse.bin; mkdir closed; echo x > closed/f; chmod 0 closed',
+    );
     const runs = [await machine.ags(['review', '--json']), await machine.ags(['diff'])];
-    expect(runs.map((run) => ({ failed: run.code !== 0, bug: run.stderr.includes('this is a bug'), said: run.stderr.length > 20 }))).toEqual([{ failed: true, bug: false, said: true }, { failed: true, bug: false, said: true }]);
+    expect(
+      runs.map((run) => ({
+        failed: run.code !== 0,
+        bug: run.stderr.includes('this is a bug'),
+        said: run.stderr.length > 20,
+      })),
+    ).toEqual([
+      { failed: true, bug: false, said: true },
+      { failed: true, bug: false, said: true },
+    ]);
     expect(readFileSync(join(machine.project, 'src/a.txt'), 'utf8')).toBe('one\n');
   });
 });

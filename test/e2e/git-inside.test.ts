@@ -13,7 +13,8 @@ describe.each(CALLERS)('as %s', (caller) => {
     const script = [
       'set -e',
       'git config user.name Agent; git config user.email agent@example.test',
-      'git log --format=%s', 'git blame -s src/a.txt | cut -c10-',
+      'git log --format=%s',
+      'git blame -s src/a.txt | cut -c10-',
       'git switch -q -c work; echo more >> src/a.txt; git commit -qam more',
       'echo stashed > s.txt; git add s.txt; git stash -q; test ! -e s.txt; git stash pop -q; cat s.txt; git rm -qf s.txt',
       'git tag v1; git branch topic HEAD~1; git switch -q topic; test ! -s src/b.txt; git mv src/a.txt src/moved.txt; git commit -qm moved',
@@ -28,8 +29,32 @@ describe.each(CALLERS)('as %s', (caller) => {
       code: 0,
       signal: null,
       stdout: [
-        'second', 'first', '1) one', '2) two', '3) three', 'stashed', 'one', 'two', 'three', 'more', '*   merged', '|\\', '| * more', '* | moved', '|/', '* second', '* first',
-        'one', 'merged', 'one', 'two', 'three', 'garbage: 0', 'on the side', '## main', '',
+        'second',
+        'first',
+        '1) one',
+        '2) two',
+        '3) three',
+        'stashed',
+        'one',
+        'two',
+        'three',
+        'more',
+        '*   merged',
+        '|\\',
+        '| * more',
+        '* | moved',
+        '|/',
+        '* second',
+        '* first',
+        'one',
+        'merged',
+        'one',
+        'two',
+        'three',
+        'garbage: 0',
+        'on the side',
+        '## main',
+        '',
       ].join('\n'),
       stderr: '',
     });
@@ -40,15 +65,32 @@ describe.each(CALLERS)('as %s', (caller) => {
 
   test('what was committed inside is offered as changes of the files', async () => {
     using machine = repository(caller);
-    await machine.ags(['exec', '--', 'sh', '-c', 'echo committed > src/b.txt; git add -A; git -c user.name=A -c user.email=a@b commit -qm inside; git mv src/a.txt a.txt']);
-    const { changes } = JSON.parse((await machine.ags(['review', '--json'])).stdout) as { changes: { kind: string; path: string; from?: string }[] };
-    expect(changes.map(({ kind, path, from }) => ({ kind, path, from }))).toEqual([{ kind: 'renamed', path: 'a.txt', from: 'src/a.txt' }, { kind: 'modified', path: 'src/b.txt', from: undefined }]);
+    await machine.ags([
+      'exec',
+      '--',
+      'sh',
+      '-c',
+      'echo committed > src/b.txt; git add -A; git -c user.name=A -c user.email=a@b commit -qm inside; git mv src/a.txt a.txt',
+    ]);
+    const { changes } = JSON.parse((await machine.ags(['review', '--json'])).stdout) as {
+      changes: { kind: string; path: string; from?: string }[];
+    };
+    expect(changes.map(({ kind, path, from }) => ({ kind, path, from }))).toEqual([
+      { kind: 'renamed', path: 'a.txt', from: 'src/a.txt' },
+      { kind: 'modified', path: 'src/b.txt', from: undefined },
+    ]);
     expect(machine.git('log', '--format=%s')).toBe('second\nfirst\n');
   });
 
   test('a directory cannot be renamed in one step: git says why, mv does it all the same', async () => {
     using machine = repository(caller);
-    const run = await machine.ags(['exec', '--', 'sh', '-c', 'git mv src lib; echo $?; mv src lib && git add -A && git status --short']);
+    const run = await machine.ags([
+      'exec',
+      '--',
+      'sh',
+      '-c',
+      'git mv src lib; echo $?; mv src lib && git add -A && git status --short',
+    ]);
     expect(run.stdout).toBe('128\nR  src/a.txt -> lib/a.txt\nR  src/b.txt -> lib/b.txt\n');
     expect(run.stderr).toContain("fatal: renaming 'src' failed: Invalid cross-device link\n");
     expect((await machine.ags(['review', '--accept-all'])).stderr).toContain('2 taken, 0 thrown away, 0 left.\n');
@@ -58,7 +100,9 @@ describe.each(CALLERS)('as %s', (caller) => {
   test('another branch that is checked out inside shows as its differences', async () => {
     using machine = repository(caller);
     await machine.ags(['exec', '--', 'git', 'checkout', '-q', 'side']);
-    const { changes } = JSON.parse((await machine.ags(['review', '--json'])).stdout) as { changes: { kind: string; path: string }[] };
+    const { changes } = JSON.parse((await machine.ags(['review', '--json'])).stdout) as {
+      changes: { kind: string; path: string }[];
+    };
     expect(changes.map(({ kind, path }) => `${kind} ${path}`)).toEqual(['new side.txt', 'modified src/b.txt']);
   });
 
@@ -66,7 +110,8 @@ describe.each(CALLERS)('as %s', (caller) => {
     using machine = createMachine(caller, { files: { 'a.txt': 'a\n' } });
     const [files, bytes] = [300, 30_000];
     mkdirSync(join(machine.project, 'many'));
-    for (let i = 0; i < files; i++) writeFileSync(join(machine.project, 'many', `${i}.txt`), `${i} `.padEnd(bytes, 'x'));
+    for (let i = 0; i < files; i++)
+      writeFileSync(join(machine.project, 'many', `${i}.txt`), `${i} `.padEnd(bytes, 'x'));
     // As old as any file one works on: what was changed in the very second of the last look is read again by any git.
     for (let i = 0; i < files; i++) utimesSync(join(machine.project, 'many', `${i}.txt`), 1_600_000_000, 1_600_000_000);
     giveTo(machine.project, machine.uid);
@@ -90,7 +135,13 @@ describe.each(CALLERS)('as %s', (caller) => {
     machine.git('config', 'core.fsmonitor', 'touch /tmp/ran');
     machine.git('config', 'alias.st', '!touch /tmp/ran');
     writeFileSync(join(machine.project, '.git/hooks/post-checkout'), '#!/bin/sh\ntouch /tmp/ran\n', { mode: 0o755 });
-    const run = await machine.ags(['exec', '--', 'sh', '-c', 'git remote; git config --list | grep -E "token|credential|filter|fsmonitor|alias"; ls .git/hooks; git checkout -q side; ls /tmp/ran']);
+    const run = await machine.ags([
+      'exec',
+      '--',
+      'sh',
+      '-c',
+      'git remote; git config --list | grep -E "token|credential|filter|fsmonitor|alias"; ls .git/hooks; git checkout -q side; ls /tmp/ran',
+    ]);
     expect(run).toMatchObject({ stdout: '', stderr: expect.stringContaining("cannot access '/tmp/ran'") as string });
   });
 });
@@ -110,10 +161,18 @@ function repository(caller: Machine['caller']): Machine {
 
 /** Content, mode and times of everything but the time of the last look. */
 function fingerprint(root: string): Record<string, string> {
-  const paths = execFileSync('find', [root, '-print0'], { encoding: 'utf8' }).split('\0').filter((path) => path !== '');
-  return Object.fromEntries(paths.map((path) => {
-    const stat = lstatSync(path);
-    const content = stat.isFile() ? createHash('sha256').update(readFileSync(path)).digest('hex') : stat.isSymbolicLink() ? readlinkSync(path) : '';
-    return [path, `${stat.mode} ${stat.uid} ${stat.mtimeMs} ${stat.ctimeMs} ${content}`];
-  }));
+  const paths = execFileSync('find', [root, '-print0'], { encoding: 'utf8' })
+    .split('\0')
+    .filter((path) => path !== '');
+  return Object.fromEntries(
+    paths.map((path) => {
+      const stat = lstatSync(path);
+      const content = stat.isFile()
+        ? createHash('sha256').update(readFileSync(path)).digest('hex')
+        : stat.isSymbolicLink()
+          ? readlinkSync(path)
+          : '';
+      return [path, `${stat.mode} ${stat.uid} ${stat.mtimeMs} ${stat.ctimeMs} ${content}`];
+    }),
+  );
 }

@@ -1,0 +1,39 @@
+// tasks/disk-trouble.ts: a disk that is full or may not be written is nothing that ags did wrong, and the user can put it right.
+import { AgsError } from '../protocol/errors.ts';
+import { errorCode } from '../lib/error-code.ts';
+import type { World } from './world.ts';
+
+/** Runs it; what the disk refuses is told in words. */
+export async function tellDiskTrouble<T>(
+  world: Pick<World, 'stateDir' | 'cacheDir'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw explain(world, error) ?? error;
+  }
+}
+
+function explain({ stateDir, cacheDir }: Pick<World, 'stateDir' | 'cacheDir'>, cause: unknown): AgsError | null {
+  const code = errorCode(cause) ?? '';
+  const path = String((cause as NodeJS.ErrnoException).path ?? stateDir);
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new AgsError('disk.full', `There is no room left on the disk of ${path}.`, {
+      hint: 'Free some space, for example with: ags cleanup',
+      cause,
+    });
+  }
+  const ours = [stateDir, cacheDir].some(
+    (dir) => path === dir || path.startsWith(`${dir}/`) || dir.startsWith(`${path}/`),
+  );
+  if (!ours || !['EROFS', 'EACCES', 'EPERM'].includes(code)) return null;
+  return new AgsError(
+    'backend.unavailable',
+    `ags cannot write to ${path}: ${code === 'EROFS' ? 'the file system is read-only' : 'permission is denied'}.`,
+    {
+      hint: `Keep its files elsewhere: set XDG_STATE_HOME (now ${stateDir}) and XDG_CACHE_HOME (now ${cacheDir})`,
+      cause,
+    },
+  );
+}

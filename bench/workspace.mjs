@@ -49,9 +49,8 @@ export async function benchWorkspace(world, repositories, { peerRounds, ...effor
     tables: [oursTable(repositories, ours), peersTable(repositories, ours, peers)],
     bars: bars(repositories, ours, peers),
     chart: {
-      title: `A copy of ${repositories.at(-1).label} files (wall time, ags with the whole sandbox; logarithmic)`,
+      title: `A copy of ${repositories.at(-1).label} files (wall time; ags with the whole sandbox)`,
       unit: 'ms',
-      log: true,
       bars: [
         { label: 'ags exec -- true', values: wall(ours[repositories.at(-1).files]), ours: true },
         { label: 'git worktree add', values: wall(peers.get(repositories.at(-1).files).worktree) },

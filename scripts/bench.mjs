@@ -57,7 +57,7 @@ async function measureAll() {
   await stage('making a workspace', () =>
     benchWorkspace(world, repositories, {
       ...effort(25, 30),
-      peerRounds: (files) => (quick || files > 50_000 ? 1 : 3),
+      peerRounds: (files) => (quick || files > 10_000 ? 1 : 5),
     }),
   );
   await stage('git status', () => benchStatus(world, middle, effort(9, 15)));

@@ -598,6 +598,33 @@ describe('what is not an ordinary repository', () => {
   );
 });
 
+test.each(['sha1', 'sha256'])(
+  'a submodule (%s) has a private git directory too, in which one can commit',
+  async (format) => {
+    const lib = makeRepository(join(scratch, `lib-${format}`), `--object-format=${format}`);
+    const at = makeRepository(join(scratch, `with-lib-${format}`), `--object-format=${format}`);
+    git(at, 'submodule', '--quiet', 'add', lib, 'lib');
+    git(join(at, 'lib'), 'config', 'remote.origin.url', 'https://user:token@example.test/x');
+    git(join(at, 'lib'), 'config', 'core.hooksPath', '/evil');
+    const found = await inspect(at);
+    if (found === null) throw new Error('no repository');
+    const directory = mkdtempSync(join(scratch, 'p-'));
+    const made = createPrivateGit({ repository: found, directory, checkStat: 'full' });
+    seenThrough(found, made);
+    const inside = (...args: string[]): string =>
+      git(join(at, 'lib'), '--git-dir', join(directory, 'modules/lib'), '--work-tree', join(at, 'lib'), ...args);
+    expect(inside('status', '--porcelain')).toBe(git(join(at, 'lib'), 'status', '--porcelain'));
+    const before = git(join(at, 'lib'), 'rev-parse', 'HEAD');
+    expect(inside('rev-parse', 'HEAD')).toBe(before);
+    const config = join(directory, 'modules/lib/config');
+    expect(readFileSync(config, 'utf8')).not.toMatch(/token|evil/);
+    expect(git(scratch, 'config', '--file', config, 'user.email')).toBe('dev@example.test');
+    writeFileSync(join(at, 'lib/a.txt'), 'changed inside\n');
+    inside('commit', '-q', '-am', 'inside');
+    expect([inside('rev-parse', 'HEAD~1'), git(join(at, 'lib'), 'rev-parse', 'HEAD')]).toEqual([before, before]);
+  },
+);
+
 describe('settings', () => {
   test('only those that say how files are stored and who commits go in, whatever is in them', async () => {
     const at = repository();

@@ -1,11 +1,25 @@
 // cli/after-run.ts: a sandbox has ended with changes: ask about them now, or say how to.
+import { AgsError } from '../protocol/errors.ts';
 import { readTask, type StoredTask } from '../store/tasks.ts';
 import { openReview } from '../tasks/review.ts';
 import { count } from './review-session.ts';
 import type { Context } from './verb.ts';
 import { riskyPatterns } from './verbs/review.ts';
 
+/** The command has ended as it did, whatever becomes of its changes: they stay in the task. */
 export async function afterRun(taskId: string, review: 'ask' | 'later', ctx: Context): Promise<void> {
+  try {
+    await askOrTell(taskId, review, ctx);
+  } catch (error) {
+    if (!(error instanceof AgsError)) throw error;
+    const hint = error.hint === undefined ? '' : `     ${error.hint.replaceAll('\n', '\n     ')}\n`;
+    ctx.stderr.write(
+      `ags: ${error.message}\n${hint}ags: Nothing was taken; the changes are kept. Try again with: ags review ${taskId}\n`,
+    );
+  }
+}
+
+async function askOrTell(taskId: string, review: 'ask' | 'later', ctx: Context): Promise<void> {
   const task = await readTask(ctx.stateDir, taskId);
   if (task === null) return;
   const risky = await riskyPatterns(ctx, task.task.project);

@@ -53,6 +53,7 @@ export function createPrivateGit(input: {
         join(directory, 'modules', name),
         borrowed.map((o) => o.to),
         input.checkStat,
+        settingLines(repository, WHO),
       );
     }
   }
@@ -139,13 +140,19 @@ function copyIfThere(from: string, to: string): void {
 const KEPT =
   /^(user\.(name|email)|core\.(autocrlf|eol|safecrlf|filemode|symlinks|ignorecase|precomposeunicode|quotepath|sparsecheckout|sparsecheckoutcone|whitespace)|index\.(sparse|version)|init\.defaultbranch|i18n\..+|pull\.(rebase|ff)|merge\.conflictstyle|extensions\.objectformat)$/;
 
-function settingsFile(repository: Repository, checkStat: 'full' | 'minimal'): string {
-  const lines = [...repository.settings]
-    .filter(([key]) => KEPT.test(key))
+/** What a submodule needs of them: it has settings of its own for the rest. */
+const WHO = /^user\.(name|email)$/;
+
+function settingLines(repository: Repository, kept: RegExp): string[] {
+  return [...repository.settings]
+    .filter(([key]) => kept.test(key))
     .map(([key, value]) => {
       const dot = key.indexOf('.');
       return `[${key.slice(0, dot)}]\n\t${key.slice(dot + 1)} = ${quote(value)}`;
     });
+}
+
+function settingsFile(repository: Repository, checkStat: 'full' | 'minimal'): string {
   return [
     '[core]',
     `\trepositoryformatversion = ${repository.objectFormat === 'sha256' ? 1 : 0}`,
@@ -153,7 +160,7 @@ function settingsFile(repository: Repository, checkStat: 'full' | 'minimal'): st
     '\tlogallrefupdates = true',
     // The owner that is seen inside differs from the one in the index when the caller is root: compare time and size alone.
     ...(checkStat === 'minimal' ? ['\tcheckStat = minimal', '\ttrustctime = false'] : []),
-    ...lines,
+    ...settingLines(repository, KEPT),
     // The borrowed objects belong to the host: they cannot be repacked, and packing ours again and again is no use.
     '[gc]\n\tauto = 0',
     '',
@@ -194,7 +201,13 @@ function submodules(modules: string, prefix = ''): string[] {
 }
 
 // A submodule's work tree finds its git directory by the relative path in its .git file, so it stands at the same place.
-function writeSubmodule(from: string, to: string, alternates: readonly string[], checkStat: 'full' | 'minimal'): void {
+function writeSubmodule(
+  from: string,
+  to: string,
+  alternates: readonly string[],
+  checkStat: 'full' | 'minimal',
+  settings: readonly string[],
+): void {
   skeleton(to, alternates);
   copyState(from, from, to);
   for (const name of ['HEAD', 'packed-refs']) copyIfThere(join(from, name), join(to, name));
@@ -211,6 +224,8 @@ function writeSubmodule(from: string, to: string, alternates: readonly string[],
       '\tbare = false',
       ...(worktree === undefined ? [] : [`\tworktree = ${worktree}`]),
       ...(checkStat === 'minimal' ? ['\tcheckStat = minimal', '\ttrustctime = false'] : []),
+      ...settings,
+      '[gc]\n\tauto = 0',
       '',
     ].join('\n'),
   );

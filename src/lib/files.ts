@@ -13,7 +13,7 @@ import {
   rmdirSync,
   rmSync,
   unlinkSync,
-  writeSync,
+  writeFileSync,
   type Dirent,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,8 @@ export function replaceFile(path: string, content: string | Buffer, options: { d
   const temporary = `${path}.${process.pid}.tmp`;
   const fd = openSync(temporary, 'w', 0o600);
   try {
-    writeSync(fd, typeof content === 'string' ? Buffer.from(content) : content);
+    // Not writeSync, which may write a part and say nothing when the disk is nearly full.
+    writeFileSync(fd, content);
     if (options.durable === true) fsyncSync(fd);
   } catch (error) {
     rmSync(temporary, { force: true });

@@ -24,16 +24,12 @@ function explain({ stateDir, cacheDir }: Pick<World, 'stateDir' | 'cacheDir'>, c
       cause,
     });
   }
-  const ours = [stateDir, cacheDir].some(
-    (dir) => path === dir || path.startsWith(`${dir}/`) || dir.startsWith(`${path}/`),
-  );
-  if (!ours || !['EROFS', 'EACCES', 'EPERM'].includes(code)) return null;
-  return new AgsError(
-    'backend.unavailable',
-    `ags cannot write to ${path}: ${code === 'EROFS' ? 'the file system is read-only' : 'permission is denied'}.`,
-    {
-      hint: `Keep its files elsewhere: set XDG_STATE_HOME (now ${stateDir}) and XDG_CACHE_HOME (now ${cacheDir})`,
-      cause,
-    },
-  );
+  const near = (dir: string): boolean => path === dir || path.startsWith(`${dir}/`) || dir.startsWith(`${path}/`);
+  const dir = [stateDir, cacheDir].find(near);
+  if (dir === undefined || !['EROFS', 'EACCES', 'EPERM'].includes(code)) return null;
+  const why = code === 'EROFS' ? 'the file system is read-only' : 'permission is denied';
+  return new AgsError('backend.unavailable', `ags cannot write to ${dir}: ${why}.`, {
+    hint: `Have its files kept elsewhere: set ${dir === stateDir ? 'XDG_STATE_HOME' : 'XDG_CACHE_HOME'}`,
+    cause,
+  });
 }

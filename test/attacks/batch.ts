@@ -4,7 +4,7 @@
 import { NUMBERS } from '../../src/sandbox/seccomp-table.ts';
 import type { Attack, Places } from './attack.ts';
 
-export const MARK = 'attempt';
+const MARK = 'attempt';
 
 export function batchProgram(arch: string): string {
   const numbers = Object.entries({ ...NUMBERS, ...MORE_NUMBERS }).map(

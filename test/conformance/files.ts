@@ -81,13 +81,9 @@ export function filePromises(open: Open): void {
       expect((await place.run(['ls', '-A', '/deep', '/etc', '/empty'], { spec })).stdout).toBe(
         '/deep:\ner\n\n/empty:\n\n/etc:\nalternatives\n',
       );
-      const refused = await place.run(
-        ['sh', '-c', 'for d in / /deep /empty /etc /dev; do touch $d/x || mkdir $d/x; done'],
-        { spec },
-      );
-      expect(
-        refused.stderr.split('\n').filter((line) => line !== '' && !line.includes('Read-only file system')),
-      ).toEqual([]);
+      const writing =
+        'for d in / /deep /empty /etc /dev; do (touch $d/x) 2>/tmp/err && echo "made $d/x"; grep -v Read-only /tmp/err; done; :';
+      expect(await place.run(['sh', '-c', writing], { spec })).toEqual({ code: 0, stdout: '', stderr: '' });
     });
 
     test('a later mount covers an earlier one, whatever the two are', async () => {

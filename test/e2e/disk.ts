@@ -8,6 +8,7 @@ export interface Disk extends Disposable {
   /** As root, among the mounts. */
   sh(script: string): string;
   ags(...args: string[]): Promise<Result>;
+  with(env: Record<string, string>, ...args: string[]): Promise<Result>;
 }
 
 /** Only root can mount. */
@@ -30,24 +31,26 @@ export async function openDisk(machine: Machine, setup: string): Promise<Disk> {
     machine.project,
     ...argv,
   ];
+  const run = async (env: Record<string, string>, args: readonly string[]): Promise<Result> => {
+    const identity = ['setpriv', `--reuid=${machine.uid}`, `--regid=${machine.uid}`, '--clear-groups'];
+    const child = spawn('nsenter', inside([...identity, process.execPath, AGS, ...args]), {
+      env: { ...machine.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString('utf8')));
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString('utf8')));
+    const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+    return { code, signal, stdout, stderr };
+  };
   return {
     sh(script) {
       const done = spawnSync('nsenter', inside(['sh', '-ec', script]), { encoding: 'utf8' });
       if (done.status !== 0) throw new Error(`${script}: ${done.stderr}`);
       return done.stdout;
     },
-    async ags(...args) {
-      const identity = ['setpriv', `--reuid=${machine.uid}`, `--regid=${machine.uid}`, '--clear-groups'];
-      const child = spawn('nsenter', inside([...identity, process.execPath, AGS, ...args]), {
-        env: machine.env,
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-      let [stdout, stderr] = ['', ''];
-      child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString('utf8')));
-      child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString('utf8')));
-      const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
-      return { code, signal, stdout, stderr };
-    },
+    ags: (...args) => run({}, args),
+    with: (env, ...args) => run(env, args),
     [Symbol.dispose]: () => void holder.kill('SIGKILL'),
   };
 }

@@ -1,7 +1,7 @@
 // sandbox/native.ts: the bubblewrap backend. Starting it is preparing the directories of the run, then one spawn.
 // Invariant: what is started is exactly what planLaunch printed; a sandbox whose set-up did not finish never ran the command.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, openSync, readFileSync, readSync, unlinkSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
@@ -116,8 +116,13 @@ function openStatus(runDir: string): number {
   const path = join(runDir, `status-${process.pid}`);
   const fd = openSync(path, 'w+', 0o600);
   unlinkSync(path);
+  // Room for what it will say is taken now, while a full disk is an error that can be told.
+  const room = Buffer.alloc(STATUS_BYTES, ' ');
+  for (let at = 0; at < room.length;) at += writeSync(fd, room, at, room.length - at, at);
   return fd;
 }
+
+const STATUS_BYTES = 1024;
 
 interface Init {
   readonly pid: number;
@@ -129,6 +134,7 @@ interface Init {
 function attach(child: ChildProcess, status: number): Promise<Sandbox> {
   return new Promise((resolve, reject) => {
     let init: Init | null = null;
+    let suspect: Init | null = null;
     let ended = false;
     let killed = false;
     const done = new Promise<number>((finish, fail) => {
@@ -140,6 +146,11 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
         });
         reject(failure);
         fail(failure);
+      });
+      child.on('exit', () => {
+        // A bwrap that ends in the middle of its set-up leaves a child that waits for its word for ever.
+        const left = init ?? suspect;
+        if (left !== null) killExactly(left);
       });
       child.on('close', (code, signal) => {
         ended = true;
@@ -163,8 +174,9 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
     const look = (): void => {
       if (ended) return;
       const pid = init === null ? readStatus(status).initPid : null;
+      if (init === null) suspect = identify(firstChild(child.pid ?? 0)) ?? suspect;
       if (pid !== null) {
-        const found = { pid, startTicks: statOf(pid)?.startTicks ?? '' };
+        const found = identify(pid) ?? { pid, startTicks: '' };
         init = found;
         resolve({
           initPid: pid,
@@ -188,7 +200,7 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
 
 /** The sandbox's PID 1, and the exit code if the command was really started. */
 function readStatus(status: number): { initPid: number | null; exitCode: number | null } {
-  const bytes = Buffer.alloc(1024);
+  const bytes = Buffer.alloc(STATUS_BYTES);
   const text = bytes.toString('latin1', 0, readSync(status, bytes, 0, bytes.length, 0));
   const number = (name: string): number | null => {
     const digits = new RegExp(`"${name}":\\s*(\\d+)[\\s,}]`).exec(text)?.[1];
@@ -219,8 +231,22 @@ async function gone(init: Init | null): Promise<void> {
 
 // PID 1 inside is bound to bwrap's life only at the end of its set-up: before that it would stay, and run the command.
 function killBoth(child: ChildProcess, init: Init): void {
-  if (statOf(init.pid)?.startTicks === init.startTicks) process.kill(init.pid, 'SIGKILL');
+  killExactly(init);
   child.kill('SIGKILL');
+}
+
+function killExactly({ pid, startTicks }: Init): void {
+  if (statOf(pid)?.startTicks !== startTicks) return;
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has just ended.
+  }
+}
+
+function identify(pid: number | null): Init | null {
+  const startTicks = pid === null ? undefined : statOf(pid)?.startTicks;
+  return pid === null || startTicks === undefined ? null : { pid, startTicks };
 }
 
 // PID 1 inside is bwrap's own init, which ignores signals; its only child at the start is the command.

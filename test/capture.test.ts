@@ -469,7 +469,7 @@ describe('lies in the sandbox’s own git directory', () => {
   test('a nested repository runs nothing and is not entered; its files are taken as files', async () => {
     const trial = createTrial();
     const task = await trial.run(
-      `git init -q lib; cd lib; echo plain > f; git config filter.y.clean 'touch /tmp/ran; tr a-z A-Z'; git config core.fsmonitor 'touch /tmp/ran2'; git config core.hooksPath /tmp; echo '* filter=y' > .gitattributes; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; cd ..; git add lib 2>/dev/null || true; mkdir bare.git; git init -q --bare bare.git`,
+      `exec 2> /dev/null; git init -q lib; cd lib; echo plain > f; git config filter.y.clean 'touch /tmp/ran; tr a-z A-Z'; git config core.fsmonitor 'touch /tmp/ran2'; git config core.hooksPath /tmp; echo '* filter=y' > .gitattributes; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; cd ..; git add lib 2>/dev/null || true; mkdir bare.git; git init -q --bare bare.git`,
     );
     const capture = await trial.capture(task);
     const found = await taken(task, capture);

@@ -395,7 +395,9 @@ describe.each(CALLERS)('ags plan as %s', (caller) => {
     expect(await machine.ags(['plan', '--', 'rm', '-rf', '.'])).toMatchObject({ code: 0, stderr: '' });
     expect(tree(machine.project)).toEqual(before);
     expect(existsSync(join(machine.stateDir, 'tasks'))).toBe(false);
-    expect(readdirSync(join(machine.home, '.cache/ags')).filter((name) => !/\.json$|^etc-|^code-.*\.bin$/.test(name))).toEqual([]);
+    expect(
+      readdirSync(join(machine.home, '.cache/ags')).filter((name) => !/\.json$|^etc-|^code-.*\.bin$/.test(name)),
+    ).toEqual([]);
   });
 
   test('tells people what is hidden, what is not, who holds each limit, and no value they handed on themselves', async () => {

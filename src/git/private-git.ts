@@ -6,11 +6,11 @@ import {
   copyFileSync,
   cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   realpathSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -133,7 +133,8 @@ function copyState(gitDir: string, commonDir: string, directory: string): void {
 }
 
 function copyIfThere(from: string, to: string): void {
-  if (statSync(from, { throwIfNoEntry: false })?.isFile() === true) copyFileSync(from, to, constants.COPYFILE_FICLONE);
+  // A link in a git directory that somebody else packed could name any file of the user's.
+  if (lstatSync(from, { throwIfNoEntry: false })?.isFile() === true) copyFileSync(from, to, constants.COPYFILE_FICLONE);
 }
 
 // Only settings that say how files are stored and who commits. Everything that names a program or a place stays outside.
@@ -171,9 +172,19 @@ function quote(value: string): string {
   return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;
 }
 
+/**
+ * A git directory that somebody else packed may name any directory as a store: only what is one is shown. A store holds
+ * nothing but its packs and directories of two hexadecimal digits, and belongs to a git directory.
+ */
+function isObjectStore(path: string): boolean {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return false;
+  const known = readdirSync(path).every((name) => /^(pack|info|[0-9a-f]{2}|maintenance\.lock|tmp_.*)$/.test(name));
+  return known && existsSync(join(path, '../HEAD'));
+}
+
 /** The store itself and those it borrows from, in git's order. */
 function objectStores(first: string, seen = new Set<string>()): string[] {
-  if (seen.has(first) || !existsSync(first)) return [];
+  if (seen.has(first) || !isObjectStore(first)) return [];
   seen.add(first);
   const file = join(first, 'info/alternates');
   const lines = existsSync(file)

@@ -1,6 +1,7 @@
 // tasks/hidden.ts: the files of a project that its sandbox does not see.
 // Tracked files are part of the code and stay visible, whatever their name; they are reported instead. What the user has
 // asked to hide is hidden all the same.
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { remember } from '../lib/remember.ts';
 import { shortHash } from '../lib/short-hash.ts';
@@ -37,9 +38,21 @@ export async function findHidden(world: World, project: Project, config: Effecti
   const isTracked = (path: string): boolean =>
     !wanted.has(path) && tracked.some((file) => file === path || file.startsWith(`${path}/`));
   return {
-    paths: scan.found.map((hit) => hit.path).filter((path) => !isTracked(path)),
+    paths: scan.found.flatMap((hit) => {
+      if (!isTracked(hit.path)) return [hit.path];
+      return hit.directory ? untrackedBelow(project.root, hit.path, new Set(tracked)) : [];
+    }),
     trackedSecrets: tracked.filter((file) => ![...wanted].some((path) => file === path || file.startsWith(`${path}/`))),
   };
+}
+
+/** One tracked file does not open a directory of secrets: every other file in it stays hidden. */
+function untrackedBelow(root: string, dir: string, tracked: ReadonlySet<string>): string[] {
+  return readdirSync(join(root, dir), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${dir}/${entry.name}`;
+    if (entry.isDirectory()) return untrackedBelow(root, path, tracked);
+    return tracked.has(path) ? [] : [path];
+  });
 }
 
 async function trackedAmong(world: World, project: Project, paths: readonly string[]): Promise<string[]> {

@@ -1,0 +1,75 @@
+// test/e2e/many-files.test.ts: a repository of a hundred thousand files is as usable as a small one, and so are many changes.
+import { execFileSync } from 'node:child_process';
+import { chownSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { CALLERS, createMachine, type Machine } from '../harness.ts';
+
+const FILES = 100_000;
+const CHANGED = 4000;
+
+test('a hundred thousand files: started at once, one change reviewed, and thousands of changes taken', async () => {
+  using machine = createMachine(CALLERS.at(-1) ?? 'user', { git: false, files: {} });
+  makeRepository(machine);
+  expect((await machine.ags(['exec', '--', 'true'])).code).toBe(0);
+
+  const begun = Date.now();
+  const small = await machine.ags([
+    'exec',
+    '--review',
+    'later',
+    '--name',
+    'one',
+    '--',
+    'sh',
+    '-c',
+    'git status --short | wc -l; find . -name .git -prune -o -type f -print | wc -l; echo changed > d7/77.txt; git status --short',
+  ]);
+  expect(small).toMatchObject({ code: 0, stdout: `0\n${FILES}\n M d7/77.txt\n` });
+  // Generous: a copy of it, or reading it all, takes minutes on a busy machine.
+  expect(Date.now() - begun).toBeLessThan(20_000);
+  expect(await machine.ags(['review', '--accept-all'])).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('1 taken, 0 thrown away, 0 left.\n') as string,
+  });
+  expect(machine.read('d7/77.txt')).toBe('changed\n');
+
+  const many = await machine.ags(
+    [
+      'exec',
+      '--name',
+      'many',
+      '--',
+      'sh',
+      '-c',
+      `for d in 0 1 2 3; do for f in $(seq 0 999); do echo new > d$d/$f.txt; done; done; rm -r d5`,
+    ],
+    { timeoutMs: 100_000 },
+  );
+  expect(many).toMatchObject({ code: 0, stderr: expect.stringContaining(`${CHANGED + 1000} files changed`) as string });
+  const review = await machine.ags(['review', '--accept-all'], { timeoutMs: 100_000 });
+  expect(review).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(`${CHANGED + 1000} taken, 0 thrown away, 0 left.\n`) as string,
+  });
+  expect(machine.git('status', '--short', '--untracked-files=no').trim().split('\n').length).toBe(CHANGED + 1000 + 1);
+  expect([machine.read('d3/999.txt'), machine.has('d5'), machine.tasks()]).toEqual(['new\n', false, []]);
+}, 240_000);
+
+/** By git itself, which writes them faster than anything else would. */
+function makeRepository(machine: Machine): void {
+  machine.git('init', '-q', '-b', 'main');
+  const rows = Array.from(
+    { length: FILES },
+    (_, i) => `M 100644 inline d${Math.floor(i / 1000)}/${i % 1000}.txt\ndata ${String(i).length}\n${i}\n`,
+  );
+  const stream = `commit refs/heads/main\ncommitter Dev <dev@example.test> 0 +0000\ndata 5\nfirst\n${rows.join('')}`;
+  const identity = process.getuid?.() === 0 ? { uid: machine.uid, gid: machine.uid } : {};
+  if (process.getuid?.() === 0) chownSync(machine.project, machine.uid, machine.uid);
+  execFileSync('git', ['fast-import', '--quiet'], {
+    cwd: machine.project,
+    env: machine.env,
+    input: stream,
+    ...identity,
+  });
+  machine.git('reset', '-q', '--hard');
+}

@@ -11,6 +11,7 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -174,12 +175,11 @@ function quote(value: string): string {
 
 /**
  * A git directory that somebody else packed may name any directory as a store: only what is one is shown. A store holds
- * nothing but its packs and directories of two hexadecimal digits, and belongs to a git directory.
+ * nothing but its packs and directories of two hexadecimal digits.
  */
 function isObjectStore(path: string): boolean {
-  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return false;
-  const known = readdirSync(path).every((name) => /^(pack|info|[0-9a-f]{2}|maintenance\.lock|tmp_.*)$/.test(name));
-  return known && existsSync(join(path, '../HEAD'));
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return false;
+  return readdirSync(path).every((name) => /^(pack|info|[0-9a-f]{2}|maintenance\.lock|tmp_.*)$/.test(name));
 }
 
 /** The store itself and those it borrows from, in git's order. */

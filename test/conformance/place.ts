@@ -28,6 +28,12 @@ export const USER =
     ? { uid: 7001, gid: 7002, name: 'agent' }
     : { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, name: 'agent' };
 
+/**
+ * Set in a process that only starts a sandbox with a word on its command line, writes its own pid into a directory that
+ * holds everything it makes, and waits to be killed.
+ */
+export const RUNNER = { word: 'AGS_CONFORMANCE_WORD', directory: 'AGS_CONFORMANCE_DIRECTORY' } as const;
+
 export type Open = (directory: string, caller: Caller) => Promise<Backend>;
 
 export interface Outcome {
@@ -72,7 +78,7 @@ export const LIMITS: Limits = {
 };
 
 export async function createPlace(open: Open): Promise<Place> {
-  const root = mkdtempSync('/tmp/ags-conformance-');
+  const root = mkdtempSync(join(process.env[RUNNER.directory] ?? '/tmp', 'ags-conformance-'));
   chmodSync(root, 0o755);
   const directory = join(root, 'run');
   const project = join(root, 'project');

@@ -18,13 +18,11 @@ import {
   OTHER_DESCRIPTORS,
   overlay,
   processesNamed,
+  RUNNER,
   until,
   type Open,
   type Place,
 } from './place.ts';
-
-/** Set in a process that only starts a sandbox with a word on its command line, writes its own pid to a file, and waits to be killed. */
-export const RUNNER = { word: 'AGS_CONFORMANCE_WORD', file: 'AGS_CONFORMANCE_FILE' } as const;
 
 export function processPromises(open: Open): void {
   describe('input, output and exit code', () => {
@@ -233,11 +231,12 @@ export function processPromises(open: Open): void {
 
     test('a runner that is killed takes its sandbox with it', async () => {
       const word = uniqueWord();
-      const said = join(mkdtempSync('/tmp/ags-runner-'), 'pid');
+      const directory = mkdtempSync('/tmp/ags-runner-');
+      const said = join(directory, 'pid');
       const child = startAgain({
         file: String(expect.getState().testPath),
         uid: null,
-        env: { [RUNNER.word]: word, [RUNNER.file]: said },
+        env: { [RUNNER.word]: word, [RUNNER.directory]: directory },
       });
       for (const stream of [child.stdout, child.stderr]) stream?.resume();
       try {
@@ -248,7 +247,7 @@ export function processPromises(open: Open): void {
         expect(await leftOf(word)).toEqual([]);
       } finally {
         child.kill('SIGKILL');
-        rmSync(join(said, '..'), { recursive: true, force: true });
+        rmSync(directory, { recursive: true, force: true });
       }
     });
   });

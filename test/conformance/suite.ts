@@ -1,11 +1,12 @@
 // test/conformance/suite.ts: what every backend promises, tried out. A backend is done when this passes, and nothing about a
 // backend may be relied on that is not tried here. It speaks SandboxSpec, Backend and Sandbox only.
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { filePromises } from './files.ts';
 import { limitPromises } from './limits.ts';
-import { createPlace, type Open } from './place.ts';
-import { processPromises, RUNNER } from './processes.ts';
+import { createPlace, RUNNER, type Open } from './place.ts';
+import { processPromises } from './processes.ts';
 import { terminalPromises } from './terminal.ts';
 
 /** `open` gives a backend that keeps what it needs in `directory`, which is of one sandbox alone. */
@@ -25,7 +26,7 @@ function waitToBeKilled(open: Open): void {
     using place = await createPlace(open);
     const word = process.env[RUNNER.word] ?? '';
     const sandbox = await place.start(['sh', '-c', `setsid sleep ${word} & sleep ${word}; :`]);
-    writeFileSync(process.env[RUNNER.file] ?? '', String(process.pid));
+    writeFileSync(join(place.root, '../pid'), String(process.pid));
     await sandbox.done;
   });
 }

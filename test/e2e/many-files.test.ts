@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { CALLERS, createMachine, type Machine } from '../harness.ts';
 
 const FILES = 100_000;
-const CHANGED = 4000;
+const CHANGED = 1000;
 
 test('a hundred thousand files: started at once, one change reviewed, and thousands of changes taken', async () => {
   using machine = createMachine(CALLERS.at(-1) ?? 'user', { git: false, files: {} });
@@ -34,15 +34,7 @@ test('a hundred thousand files: started at once, one change reviewed, and thousa
   expect(machine.read('d7/77.txt')).toBe('changed\n');
 
   const many = await machine.ags(
-    [
-      'exec',
-      '--name',
-      'many',
-      '--',
-      'sh',
-      '-c',
-      `for d in 0 1 2 3; do for f in $(seq 0 999); do echo new > d$d/$f.txt; done; done; rm -r d5`,
-    ],
+    ['exec', '--name', 'many', '--', 'sh', '-c', `for f in $(seq 0 999); do echo new > d3/$f.txt; done; rm -r d5`],
     { timeoutMs: 100_000 },
   );
   expect(many).toMatchObject({ code: 0, stderr: expect.stringContaining(`${CHANGED + 1000} files changed`) as string });

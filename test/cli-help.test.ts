@@ -14,6 +14,7 @@ import type { Context, Verb } from '../src/cli/verb.ts';
 import { VERBS, type VerbEntry } from '../src/cli/verbs.ts';
 import completion, { completeWords } from '../src/cli/verbs/completion.ts';
 import { ERRORS } from '../src/protocol/errors.ts';
+import type { RunFile, TaskFile } from '../src/protocol/task.ts';
 import { createTask } from '../src/store/tasks.ts';
 
 const plain = createPaint(false);
@@ -214,7 +215,12 @@ describe('completion', () => {
     const stateDir = mkdtempSync(join(tmpdir(), 'ags-state-'));
     try {
       expect(await output((ctx) => completeWords(['tasks'], ctx), { stateDir })).toBe('');
-      const { id } = createTask(stateDir, 'npm test', () => '4kd2');
+      const { id } = createTask(
+        stateDir,
+        'npm test',
+        () => '4kd2',
+        () => ({ task: {} as TaskFile, run: {} as RunFile }),
+      );
       writeFileSync(join(stateDir, 'tasks/.removing-x'), '');
       expect(await output((ctx) => completeWords(['tasks'], ctx), { stateDir })).toBe(`${id}\n`);
       expect(await output((ctx) => completeWords(['other'], ctx), { stateDir })).toBe('');

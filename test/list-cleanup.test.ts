@@ -305,7 +305,8 @@ describe('with tasks of every kind', () => {
       const ancient = new Date(Date.now() - 31 * 24 * HOUR);
       for (const path of ['state/tasks/half/', 'state/probe-1/', 'cache/plan-1/']) place(path, old);
       for (const path of [
-        'state/tasks/young/',
+        `state/tasks/.new-${process.pid}-x/`,
+        'state/tasks/.new-4194303-x/',
         'state/tasks/.removing-x/',
         'state/probe-2/',
         'cache/plan-2/',
@@ -324,6 +325,7 @@ describe('with tasks of every kind', () => {
       expect(removed.toSorted()).toEqual([
         'directory cache/plan-1',
         'directory state/probe-1',
+        'directory state/tasks/.new-4194303-x',
         'directory state/tasks/.removing-x',
         'file cache/scan-2.json',
         'file state/trust.json.11.tmp',
@@ -367,13 +369,11 @@ describe('with tasks of every kind', () => {
       expect(await cleaned()).toEqual({ removed: [], kept: ['review'] });
     });
 
-    test('sweeping removes tasks that never began, and nothing that did', async () => {
-      const old = new Date(Date.now() - 2 * 60_000);
-      for (const name of ['half', 'young']) mkdirSync(join(world.stateDir, 'tasks', name), { recursive: true });
-      utimesSync(join(world.stateDir, 'tasks/half'), old, old);
+    test('sweeping removes tasks without their files, and no other', async () => {
+      mkdirSync(join(world.stateDir, 'tasks/half'), { recursive: true });
       task('killed', { state: 'running' });
       await sweep(world);
-      expect(readdirSync(join(world.stateDir, 'tasks'))).toEqual(['killed', 'young']);
+      expect(readdirSync(join(world.stateDir, 'tasks'))).toEqual(['killed']);
     });
   });
 });

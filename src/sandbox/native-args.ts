@@ -1,7 +1,7 @@
 // sandbox/native-args.ts: a SandboxSpec as bubblewrap arguments. Pure.
 // Invariant: protection is entirely determined by this list, so every part of it stands here and nowhere else.
 // The arguments go to bwrap through a descriptor: on its command line they would show in /proc/1/cmdline inside.
-import type { Mount, SandboxSpec } from '../protocol/spec.ts';
+import type { Mount, SandboxSpec, WorkspaceMount } from '../protocol/spec.ts';
 
 export interface ArgsInput {
   readonly spec: SandboxSpec;
@@ -63,7 +63,7 @@ function mountArgs(mount: Mount, source: (mount: Mount) => string): string[] {
     case 'file':
       return ['--ro-bind', source(mount), mount.to];
     case 'workspace':
-      return [mount.workspace.kind === 'frozen-overlay' ? '--ro-bind' : '--bind', source(mount), mount.to];
+      return [isWritable(mount.workspace) ? '--bind' : '--ro-bind', source(mount), mount.to];
     case 'symlink':
       return ['--symlink', mount.target, mount.to];
     case 'tmpfs':
@@ -75,4 +75,8 @@ function mountArgs(mount: Mount, source: (mount: Mount) => string): string[] {
     case 'dev':
       return ['--dev', mount.to];
   }
+}
+
+function isWritable(workspace: WorkspaceMount): boolean {
+  return workspace.kind === 'overlay' || (workspace.kind === 'copy' && workspace.writable);
 }

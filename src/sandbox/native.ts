@@ -1,7 +1,8 @@
 // sandbox/native.ts: the bubblewrap backend. Starting it is preparing the directories of the run, then one spawn.
 // Invariant: what is started is exactly what planLaunch printed; a sandbox whose set-up did not finish never ran the command.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, openSync, readFileSync, readSync, unlinkSync, writeSync } from 'node:fs';
+import { Writable } from 'node:stream';
+import { closeSync, openSync, readdirSync, readFileSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
@@ -39,7 +40,10 @@ export function createNative(options: NativeOptions): Backend {
       prepareRunDir(options, spec, launch);
       const filter = seccompFilter(options.arch, spec.kernel);
       const status = openStatus(options.runDir);
-      return attach(spawnLaunch(options, launch, filter, stdio, status), status);
+      return attach(
+        spawnOrRefuse(() => spawnLaunch(options, launch, filter, stdio, status), status),
+        status,
+      );
     },
   };
 }
@@ -70,6 +74,21 @@ export function planNative(
 
 const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin:/run/current-system/sw/bin';
 
+// A command line that is too long fails here, before there is any process.
+function spawnOrRefuse(start: () => ChildProcess, status: number): ChildProcess {
+  try {
+    return start();
+  } catch (cause) {
+    closeSync(status);
+    throw new AgsError('backend.failed', `The sandbox launcher could not be started: ${(cause as Error).message}`, {
+      hint: 'Is the command line too long? Put the command into a script.',
+      cause,
+    });
+  }
+}
+
+type StdioList = (number | 'pipe' | 'ignore')[];
+
 function spawnLaunch(
   options: NativeOptions,
   launch: Launch,
@@ -79,26 +98,57 @@ function spawnLaunch(
 ): ChildProcess {
   const [file = '', ...args] = launch.argv;
   const apart = stdio.terminal !== null && stdio.stdin !== stdio.terminal;
+  const streams: StdioList = [
+    apart ? stdio.terminal : stdio.stdin,
+    stdio.stdout,
+    stdio.stderr,
+    'pipe',
+    'pipe',
+    status,
+    'pipe',
+    ...(apart ? [stdio.stdin] : []),
+  ];
+  const nothing = stdio.terminal === null ? null : openSync('/dev/null', 'r');
   const child = spawn(file, args, {
     // bwrap is PID 1 inside and its environment can be read there: nothing of the caller's may be in it.
     env: { PATH: SYSTEM_PATH, AGS_RUN: options.runMark, ...options.cgroup.env },
     cwd: '/',
     // A session of its own: Ctrl-C in the user's terminal must reach the command by our hand, not end bwrap.
     detached: true,
-    stdio: [
-      apart ? stdio.terminal : stdio.stdin,
-      stdio.stdout,
-      stdio.stderr,
-      'pipe',
-      'pipe',
-      status,
-      'pipe',
-      ...(apart ? [stdio.stdin] : []),
-    ],
+    stdio: nothing === null ? streams : withoutStrangers(streams, nothing),
   });
+  if (nothing !== null) closeSync(nothing);
   feed(child, DESCRIPTORS.args, launch.bwrapArgs.map((arg) => `${arg}\0`).join(''));
   feed(child, DESCRIPTORS.seccomp, filter);
   return child;
+}
+
+// node-pty opens the master of a terminal without close-on-exec, and Node has no way to set it: the child would inherit it.
+// A descriptor that is given as another one is not inherited as itself; "ignore" leaves a number above 2 as it is.
+function withoutStrangers(stdio: StdioList, nothing: number): StdioList {
+  const all = [...stdio];
+  for (const fd of readdirSync('/proc/self/fd').map(Number)) {
+    if (fd < stdio.length || closesOnExec(fd)) continue;
+    while (all.length <= fd) all.push('ignore');
+    all[fd] = nothing;
+  }
+  return all;
+}
+
+function closesOnExec(fd: number): boolean {
+  try {
+    const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1] ?? '';
+    return (Number.parseInt(flags, 8) & 0o2000000) !== 0;
+  } catch {
+    // The descriptor of the listing itself.
+    return true;
+  }
+}
+
+/** With a terminal, the input of the command is a descriptor of its own. */
+function inputOf(child: ChildProcess): Writable | null {
+  const apart = (child.stdio as readonly unknown[])[DESCRIPTORS.stdin];
+  return apart instanceof Writable ? apart : child.stdin;
 }
 
 function feed(child: ChildProcess, descriptor: number, data: string | Buffer): void {
@@ -137,6 +187,7 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
     let suspect: Init | null = null;
     let ended = false;
     let killed = false;
+    const sent = new Set<number>();
     const done = new Promise<number>((finish, fail) => {
       child.on('error', (error) => {
         ended = true;
@@ -158,7 +209,10 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
         closeSync(status);
         const died = killed ? 'SIGKILL' : signal;
         const exitCode =
-          report.exitCode ?? (report.initPid !== null && died !== null ? 128 + signalNumber(died) : null);
+          report.exitCode ??
+          (report.initPid !== null && died !== null ? 128 + signalNumber(died) : null) ??
+          // It was ended by a signal of ours before bwrap could say that it had begun.
+          (code !== null && sent.has(code - 128) ? code : null);
         if (exitCode !== null) return void gone(init).then(() => finish(exitCode));
         const failure = new AgsError(
           'backend.failed',
@@ -180,11 +234,14 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
         init = found;
         resolve({
           initPid: pid,
-          stdin: child.stdin,
+          stdin: inputOf(child),
           stdout: child.stdout,
           stderr: child.stderr,
           done,
-          signal: (name) => void signalCommand(pid, name),
+          signal(name) {
+            sent.add(signalNumber(name));
+            void signalCommand(pid, name);
+          },
           kill() {
             killed = true;
             killBoth(child, found);

@@ -1,5 +1,6 @@
 // store/tasks.ts: task and run files. `read…` validates what it finds (and so loads zod); writing does not.
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { RunFile, TaskFile } from '../protocol/task.ts';
 import { removeTree, replaceFile } from '../lib/files.ts';
@@ -14,18 +15,43 @@ export interface StoredTask {
   readonly live: boolean;
 }
 
-/** Makes the task's directory under a name nobody else has. */
-export function createTask(stateDir: string, stem: string, random: () => string): { id: string; paths: TaskPaths } {
+/** Tasks on their way in and on their way out; no task's name begins with a dot. */
+export const MAKING = '.new-';
+export const REMOVING = '.removing-';
+
+/** Makes the task's directory under a name nobody else has, with its files in it: there never is a task without them. */
+export function createTask(
+  stateDir: string,
+  stem: string,
+  random: () => string,
+  describe: (id: string) => { task: TaskFile; run: RunFile },
+): { id: string; paths: TaskPaths; run: RunFile } {
   mkdirSync(tasksDir(stateDir), { recursive: true, mode: 0o700 });
-  for (;;) {
-    const id = `${slug(stem)}-${random()}`;
-    const paths = taskPaths(stateDir, id);
-    try {
-      mkdirSync(paths.root, { mode: 0o700 });
-      return { id, paths };
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  const making = taskPaths(stateDir, `${MAKING}${process.pid}-${random()}`);
+  mkdirSync(making.root, { mode: 0o700 });
+  try {
+    for (;;) {
+      const id = `${slug(stem)}-${random()}`;
+      const paths = taskPaths(stateDir, id);
+      const { task, run } = describe(id);
+      writeTask(making, task);
+      writeRun(making, run);
+      if (moveInPlace(making.root, paths.root)) return { id, paths, run };
     }
+  } catch (error) {
+    removeTree(making.root);
+    throw error;
+  }
+}
+
+/** False: another task has the name. */
+function moveInPlace(from: string, to: string): boolean {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    if (['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+    throw error;
   }
 }
 
@@ -57,8 +83,12 @@ export function taskIds(stateDir: string): string[] {
   return existsSync(tasksDir(stateDir)) ? readdirSync(tasksDir(stateDir)).toSorted() : [];
 }
 
+/** Out of sight in one step, before the slow part starts: what is cut off there is finished by `ags cleanup`. */
 export function removeTask(paths: TaskPaths): void {
-  removeTree(paths.root);
+  const out = join(dirname(paths.root), `${REMOVING}${basename(paths.root)}`);
+  removeTree(out);
+  renameSync(paths.root, out);
+  removeTree(out);
 }
 
 function slug(text: string): string {

@@ -9,7 +9,7 @@ import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { entryIds, readEntries, readEntry, readPartial, runnerLives, type TaskEntry } from './entries.ts';
 import { applyItems, leftoverItems, lockItems, type CleanupItem } from './leftovers.ts';
 import { describeTask, sizeOf, type TaskRow } from './list.ts';
-import { CGROUPS, isRunning, isYoung, removeFiles } from './remove.ts';
+import { CGROUPS, isRunning, removeFiles } from './remove.ts';
 import { endStrays, findStrays, type Stray } from './strays.ts';
 import type { World } from './world.ts';
 
@@ -46,12 +46,12 @@ export async function planCleanup(world: World, options: CleanupOptions): Promis
   };
 }
 
-/** The cheap part, for other commands to begin with: processes that nobody waits for, and tasks that never began. */
+/** The cheap part, for other commands to begin with: processes that nobody waits for, and tasks without their files. */
 export async function sweep(world: World): Promise<void> {
   await endStrays(strays(world));
   for (const id of entryIds(world.stateDir)) {
     const entry = readPartial(world.stateDir, id);
-    if (entry !== null && !isYoung(world, entry.changedAtMs) && !holdsWork(entry.paths)) await removeUnlessBusy(entry);
+    if (entry !== null && !holdsWork(entry.paths)) await removeUnlessBusy(entry);
   }
 }
 
@@ -61,10 +61,8 @@ async function judge(
   options: CleanupOptions,
 ): Promise<{ item: CleanupItem | null; kept: TaskRow | null }> {
   const nothing = { item: null, kept: null };
-  if (entry.kind === 'partial') {
-    if (isYoung(world, entry.changedAtMs)) return nothing;
-    if (!holdsWork(entry.paths)) return { item: await taskItem(world, entry, 'never began'), kept: null };
-  }
+  if (entry.kind === 'partial' && !holdsWork(entry.paths))
+    return { item: await taskItem(world, entry, 'never began'), kept: null };
   // Also one that has ended, but whose ags is just about to ask what to do with it.
   if (entry.kind === 'whole' && (entry.stored.live || lockHolder(entry.paths.lock) !== null)) return nothing;
   const row = await describeTask(entry);

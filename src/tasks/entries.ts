@@ -1,6 +1,6 @@
 // tasks/entries.ts: everything in the directory of tasks, also what is damaged or was never finished.
 // Invariant: one task that cannot be read never hides the others.
-import { existsSync, lstatSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
 import { isAlive, type ProcessIdentity } from '../lib/liveness.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
@@ -12,8 +12,8 @@ export type TaskEntry =
   | { readonly kind: 'whole'; readonly id: string; readonly paths: TaskPaths; readonly stored: StoredTask }
   /** Its files cannot be read. */
   | { readonly kind: 'damaged'; readonly id: string; readonly paths: TaskPaths; readonly why: string }
-  /** The runner was killed before it wrote them, or while it removed the task. */
-  | { readonly kind: 'partial'; readonly id: string; readonly paths: TaskPaths; readonly changedAtMs: number };
+  /** Somebody else has removed them. */
+  | { readonly kind: 'partial'; readonly id: string; readonly paths: TaskPaths };
 
 export async function readEntries(stateDir: string): Promise<TaskEntry[]> {
   return Promise.all(entryIds(stateDir).map((id) => readEntry(stateDir, id)));
@@ -74,5 +74,5 @@ export function runnerLives(paths: TaskPaths): boolean {
 type PartialEntry = Extract<TaskEntry, { kind: 'partial' }>;
 
 function partial(id: string, paths: TaskPaths): PartialEntry {
-  return { kind: 'partial', id, paths, changedAtMs: lstatSync(paths.root, { throwIfNoEntry: false })?.mtimeMs ?? 0 };
+  return { kind: 'partial', id, paths };
 }

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { removeTree } from '../lib/files.ts';
 import { lockHolder } from '../lib/lock.ts';
 import { tasksDir, type TaskPaths } from '../store/layout.ts';
+import { MAKING, REMOVING } from '../store/tasks.ts';
 import { sizeOf } from './list.ts';
-import { cutOffApplies, isYoung, lockTask, recoverApplies, REMOVING } from './remove.ts';
+import { cutOffApplies, lockTask, recoverApplies } from './remove.ts';
 import type { World } from './world.ts';
 
 export interface CleanupItem {
@@ -66,6 +67,14 @@ export async function leftoverItems(world: World): Promise<CleanupItem[]> {
       names: new RegExp(`^\\${REMOVING}`),
       ageMs: 0,
       why: 'a task whose removal was cut off',
+    },
+    {
+      kind: 'directory',
+      dir: tasksDir(stateDir),
+      names: new RegExp(`^\\${MAKING}`),
+      ageMs: 0,
+      spare: (name) => existsSync(`/proc/${name.split('-')[1]}`),
+      why: 'a task that never began',
     },
     { kind: 'directory', dir: stateDir, names: /^probe-/, why: 'a trial sandbox that was cut off' },
     { kind: 'file', dir: stateDir, names: /\.tmp$/, why: 'a write that was cut off' },
@@ -157,7 +166,8 @@ function list(dir: string): string[] {
   return existsSync(dir) ? readdirSync(dir) : [];
 }
 
-function isOld(world: World, path: string, ageMs?: number): boolean {
+/** What is younger than a minute may still be in the making. */
+function isOld(world: World, path: string, ageMs = 60_000): boolean {
   const stat = lstatSync(path, { throwIfNoEntry: false });
-  return stat !== undefined && !isYoung(world, stat.mtimeMs, ageMs);
+  return stat !== undefined && world.now().getTime() - stat.mtimeMs >= ageMs;
 }

@@ -1,32 +1,21 @@
 // tasks/remove.ts: throw a task away, with its processes and everything it wrote.
-// Invariant: done under the task's lock, after its last process is gone; and what was begun is finished by `ags cleanup`,
-// because the task is moved out of sight in one step before the slow part starts.
-import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+// Invariant: done under the task's lock, after its last process is gone.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
-import { removeTree } from '../lib/files.ts';
 import { isAlive, type ProcessIdentity } from '../lib/liveness.ts';
 import { tryLock } from '../lib/lock.ts';
 import { removeStale } from '../sandbox/cgroup.ts';
 import type { TaskPaths } from '../store/layout.ts';
+import { removeTask } from '../store/tasks.ts';
 import type { TaskEntry } from './entries.ts';
 import { sizeOf } from './list.ts';
 import { endStrays, findStrays } from './strays.ts';
-import type { World } from './world.ts';
 
-/** Directories of tasks on their way out begin with this; no task's name does. */
-export const REMOVING = '.removing-';
 export const CGROUPS = '/sys/fs/cgroup';
 
-export async function removeEntry(
-  world: World,
-  entry: TaskEntry,
-  options: { force: boolean },
-): Promise<{ freedBytes: number }> {
-  if (entry.kind === 'partial' && isYoung(world, entry.changedAtMs)) {
-    throw new AgsError('task.busy', `${entry.id} is just being made.`, { hint: 'Try again in a minute.' });
-  }
+export async function removeEntry(entry: TaskEntry, options: { force: boolean }): Promise<{ freedBytes: number }> {
   if (isRunning(entry)) {
     if (!options.force)
       throw new AgsError('task.busy', `${entry.id} is running (process ${entry.stored.run.runner.pid}).`, {
@@ -50,16 +39,8 @@ export async function removeFiles(entry: TaskEntry): Promise<{ freedBytes: numbe
   using _lock = lock;
   await recoverApplies(entry.paths);
   const freedBytes = await sizeOf(entry.paths.root);
-  const out = join(dirname(entry.paths.root), `${REMOVING}${entry.id}`);
-  removeTree(out);
-  renameSync(entry.paths.root, out);
-  removeTree(out);
+  removeTask(entry.paths);
   return { freedBytes };
-}
-
-/** What is younger than a minute may still be in the making. */
-export function isYoung(world: World, atMs: number, ageMs = 60_000): boolean {
-  return world.now().getTime() - atMs < ageMs;
 }
 
 export function isRunning(entry: TaskEntry): entry is Extract<TaskEntry, { kind: 'whole' }> {

@@ -1,6 +1,6 @@
 // tasks/run.ts: the road. A command over a project, in a fresh sandbox, from start to what it changed.
 import { statSync } from 'node:fs';
-import type { RunFile } from '../protocol/task.ts';
+import type { RunFile, TaskFile } from '../protocol/task.ts';
 import { advance } from '../protocol/run-state.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { ownIdentity } from '../lib/liveness.ts';
@@ -9,7 +9,7 @@ import { chooseStage, ensureWhiteout } from '../sandbox/host.ts';
 import { createNative, type NativeOptions } from '../sandbox/native.ts';
 import type { Stdio } from '../sandbox/backend.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
-import { createTask, removeTask, writeRun, writeTask } from '../store/tasks.ts';
+import { createTask, removeTask, writeRun } from '../store/tasks.ts';
 import { createRun, planRun, type RunPlan } from './prepare.ts';
 import { catchSignals, supervise } from './supervise.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
@@ -42,25 +42,14 @@ async function runTask(world: World, request: RunRequest): Promise<RunResult> {
   const plan = await planRun(world, request.flags);
   for (const notice of plan.notices) request.notice(notice);
   using signals = catchSignals();
-  const { id, paths } = createTask(
+  const { id, paths, run } = createTask(
     world.stateDir,
     request.name ?? request.command.slice(0, 2).join('-').split('/').at(-1) ?? request.kind,
     randomWord,
+    (id) => ({ task: firstTask(world, plan, request, id), run: firstRun(world, plan) }),
   );
   let keep = false;
   try {
-    const run = firstRun(world, plan);
-    writeTask(paths, {
-      version: 1,
-      id,
-      name: id,
-      kind: request.kind,
-      project: plan.project.root,
-      git: plan.project.repository !== null,
-      command: [...request.command],
-      createdAt: world.now().toISOString(),
-    });
-    writeRun(paths, run);
     const spec = await createRun(world, plan, paths, id);
     await using cgroup = openCgroup(plan.host.cgroupPlan, id, spec.limits);
     const options = await nativeOptions(world, plan, spec, paths.runDir, id, {
@@ -97,6 +86,19 @@ async function runTask(world: World, request: RunRequest): Promise<RunResult> {
   } finally {
     if (!keep) removeTask(paths);
   }
+}
+
+function firstTask(world: World, plan: RunPlan, request: RunRequest, id: string): TaskFile {
+  return {
+    version: 1,
+    id,
+    name: id,
+    kind: request.kind,
+    project: plan.project.root,
+    git: plan.project.repository !== null,
+    command: [...request.command],
+    createdAt: world.now().toISOString(),
+  };
 }
 
 function firstRun(world: World, plan: RunPlan): RunFile {

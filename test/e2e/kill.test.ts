@@ -32,6 +32,9 @@ async function killed(machine: Machine, args: readonly string[], afterMs: number
   return ended;
 }
 
+/** Without those on their way in or out, which `ags cleanup` removes: they have a dot before their name. */
+const whole = (machine: Machine): string[] => machine.tasks().filter((name) => !name.startsWith('.'));
+
 function strayFiles(machine: Machine): string[] {
   return readdirSync(machine.project).filter((name) => name.startsWith('.ags-tmp-'));
 }
@@ -68,7 +71,7 @@ describe.each(CALLERS)('as %s', (caller) => {
       await killed(machine, change, runMs + afterMs);
       expect({ afterMs, left: await leftovers(machine) }).toEqual({ afterMs, left: [] });
       expect(machine.git('status', '--short')).toBe('');
-      for (const task of machine.tasks()) {
+      for (const task of whole(machine)) {
         const { changes } = JSON.parse((await machine.ags(['review', task, '--json'])).stdout) as {
           changes: unknown[];
         };
@@ -76,8 +79,9 @@ describe.each(CALLERS)('as %s', (caller) => {
         expect(changes.length).toBeLessThanOrEqual(FILES.length);
         await machine.ags(['review', task, '--discard-all']);
       }
-      for (const task of machine.tasks()) await machine.ags(['rm', task, '--yes']);
+      for (const task of whole(machine)) await machine.ags(['rm', task, '--yes']);
     }
+    await machine.ags(['cleanup', '--yes']);
     expect(machine.tasks()).toEqual([]);
   }, 120_000);
 
@@ -87,13 +91,14 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect((await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', many])).code).toBe(0);
     const lookMs = await howLong(() => machine.ags(['review', '--json']));
     let rounds = 0;
-    for (; rounds < 25 && machine.tasks().length > 0; rounds++) {
+    for (; rounds < 25 && whole(machine).length > 0; rounds++) {
       await killed(machine, ['review', '--accept-all'], lookMs * 0.3 + rounds * 12);
       for (const name of FILES) expect(['old\n', 'new\n']).toContain(machine.read(name));
       for (const name of readdirSync(machine.project).filter((one) => one.startsWith('made')))
         expect(machine.read(name)).toBe('made\n');
     }
-    if (machine.tasks().length > 0) expect(await machine.ags(['review', '--accept-all'])).toMatchObject({ code: 0 });
+    if (whole(machine).length > 0) expect(await machine.ags(['review', '--accept-all'])).toMatchObject({ code: 0 });
+    expect(await machine.ags(['cleanup', '--yes'])).toMatchObject({ code: 0 });
     expect(rounds).toBeGreaterThan(3);
     expect(machine.tasks()).toEqual([]);
     expect(strayFiles(machine)).toEqual([]);

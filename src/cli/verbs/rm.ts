@@ -30,7 +30,7 @@ const verb: Verb = {
     const wanted = values['yes'] === true ? entries : await askEach(entries, json, ctx);
     const removed: { name: string; freedBytes: number }[] = [];
     for (const entry of wanted) {
-      const { freedBytes } = await removeEntry(ctx.world, entry, { force });
+      const { freedBytes } = await removeEntry(entry, { force });
       removed.push({ name: entry.id, freedBytes });
       if (!json) ctx.stdout.write(`Removed ${entry.id}, ${formatSize(freedBytes)} freed.\n`);
     }

@@ -174,6 +174,9 @@ function openStatus(runDir: string): number {
 
 const STATUS_BYTES = 1024;
 
+/** Making namespaces and mounts takes milliseconds; on a machine that is out of breath, seconds. */
+const ANSWER_MS = 30_000;
+
 interface Init {
   readonly pid: number;
   /** With the pid it names one process for ever. */
@@ -202,6 +205,7 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
         // A bwrap that ends in the middle of its set-up leaves a child that waits for its word for ever.
         const left = init ?? suspect;
         if (left !== null) killExactly(left);
+        if (init === null) killGroup(child);
       });
       child.on('close', (code, signal) => {
         ended = true;
@@ -225,8 +229,18 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
     });
     // A failure before the start is reported by the outer promise alone.
     done.catch(() => undefined);
+    const begun = performance.now();
     const look = (): void => {
       if (ended) return;
+      if (init === null && performance.now() - begun > ANSWER_MS) {
+        const seconds = ANSWER_MS / 1000;
+        killGroup(child);
+        return reject(
+          new AgsError('backend.failed', `bwrap did not answer in ${seconds} seconds; the command was not run.`, {
+            hint: 'Is the machine busy, or a file system not reachable? See also: ags doctor',
+          }),
+        );
+      }
       const pid = init === null ? readStatus(status).initPid : null;
       if (init === null) suspect = identify(firstChild(child.pid ?? 0)) ?? suspect;
       if (pid !== null) {
@@ -290,6 +304,15 @@ async function gone(init: Init | null): Promise<void> {
 function killBoth(child: ChildProcess, init: Init): void {
   killExactly(init);
   child.kill('SIGKILL');
+}
+
+/** The launcher has a process group of its own. */
+function killGroup(child: ChildProcess): void {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // Nobody is left in it.
+  }
 }
 
 function killExactly({ pid, startTicks }: Init): void {

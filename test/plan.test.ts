@@ -21,7 +21,7 @@ import type { CgroupPlan } from '../src/sandbox/cgroup-plan.ts';
 import { openCgroup } from '../src/sandbox/cgroup.ts';
 import { prlimitArgv } from '../src/sandbox/limits.ts';
 import { planLaunch } from '../src/sandbox/native-launch.ts';
-import { ROOT_LAUNCHER, USER_LAUNCHER } from '../src/sandbox/native-scripts.ts';
+import { LAUNCHER } from '../src/sandbox/native-scripts.ts';
 import { accountFiles, planSandbox, type PlanInput } from '../src/sandbox/plan.ts';
 import { plannedCgroup } from '../src/tasks/plan-view.ts';
 import { AGS, CALLERS, createMachine, type Machine } from './harness.ts';
@@ -118,9 +118,7 @@ function golden(callerIsRoot: boolean): string {
     terminal: false,
     stdinIsTerminal: false,
   });
-  const argv = launch.argv.map((word) =>
-    word === USER_LAUNCHER ? 'USER_LAUNCHER' : word === ROOT_LAUNCHER ? 'ROOT_LAUNCHER' : shellQuote(word),
-  );
+  const argv = launch.argv.map((word) => (word === LAUNCHER ? 'LAUNCHER' : shellQuote(word)));
   return [
     `network ${spec.network}, hostname ${spec.hostname}, in ${spec.workdir}`,
     '',
@@ -141,7 +139,7 @@ describe('the plan of a sandbox, in full', () => {
     expect(golden(false)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
-      unshare --user --map-root-user --mount --propagation private -- sh -c USER_LAUNCHER ags /home/dev/.local/state/ags/tasks/npm-test-4kd2/run userxattr,lowerdir=hide:lower,upperdir=upper,workdir=work -- /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+      unshare --user --map-root-user --mount --propagation private -- perl -e LAUNCHER -- 165,272,157,292 '' /home/dev/.local/state/ags/tasks/npm-test-4kd2/run '' /home/dev/app '' lowerdir=hide:%s,upperdir=upper,workdir=work 0 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 veil /home/dev/.nvm stage/1 veil /srv/models stage/2 veil /home/dev/app/.git/objects stage/3 veil /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
 
       --unshare-user
       --disable-userns
@@ -172,8 +170,11 @@ describe('the plan of a sandbox, in full', () => {
       --ro-bind /usr /usr
       --symlink usr/bin /bin
       --symlink usr/lib /lib
-      --ro-bind /home/dev/.cache/ags/etc-4kd2xz /etc
+      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/stage/0 /etc
       --proc /proc
+      --perms 0555
+      --tmpfs /proc/1
+      --remount-ro /proc/1
       --dev /dev
       --size 268435456
       --perms 1777
@@ -187,17 +188,21 @@ describe('the plan of a sandbox, in full', () => {
       --dir /var
       --symlink ../tmp /var/tmp
       --bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/home /home/dev
-      --ro-bind /home/dev/.nvm /home/dev/.nvm
-      --ro-bind /srv/models /srv/models
+      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/stage/1 /home/dev/.nvm
+      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/stage/2 /srv/models
       --bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/merged /home/dev/app
       --bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/git /home/dev/app/.git
-      --ro-bind /home/dev/app/.git/objects /run/ags/objects/0
+      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/stage/3 /run/ags/objects/0
       --remount-ro /dev
       --remount-ro /
       --chdir /home/dev/app/src
       --seccomp 4
       --json-status-fd 5
 
+      staged stage/0 /home/dev/.cache/ags/etc-4kd2xz
+      staged stage/1 /home/dev/.nvm
+      staged stage/2 /srv/models
+      staged stage/3 /home/dev/app/.git/objects
       made /etc/passwd "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\\ndev:x:1000:1000::/home/dev:/bin/bash\\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\\n"
       made /etc/group "root:x:0:\\ndev:x:1000:\\nnogroup:x:65534:\\n"
       made /etc/hosts "127.0.0.1 localhost sandbox\\n::1 localhost\\n"
@@ -210,7 +215,7 @@ describe('the plan of a sandbox, in full', () => {
     expect(golden(true)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
-      unshare --mount --propagation private -- perl -e ROOT_LAUNCHER -- 165,272,157 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt userxattr,lowerdir=hide:stage/lower,upperdir=upper,workdir=work 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 5 /home/dev/app stage/lower /home/dev/.cache/ags/etc-4kd2xz stage/1 /home/dev/.nvm stage/2 /srv/models stage/3 /home/dev/app/.git/objects stage/4 /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+      unshare --mount --propagation private -- perl -e LAUNCHER -- 165,272,157,292 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt /home/dev/app '' lowerdir=hide:%s,upperdir=upper,workdir=work 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 mapveil /home/dev/.nvm stage/1 mapveil /srv/models stage/2 mapveil /home/dev/app/.git/objects stage/3 mapveil /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
 
       --unshare-user
       --disable-userns
@@ -241,8 +246,11 @@ describe('the plan of a sandbox, in full', () => {
       --ro-bind /usr /usr
       --symlink usr/bin /bin
       --symlink usr/lib /lib
-      --ro-bind /mnt/stage/1 /etc
+      --ro-bind /mnt/stage/0 /etc
       --proc /proc
+      --perms 0555
+      --tmpfs /proc/1
+      --remount-ro /proc/1
       --dev /dev
       --size 268435456
       --perms 1777
@@ -256,22 +264,21 @@ describe('the plan of a sandbox, in full', () => {
       --dir /var
       --symlink ../tmp /var/tmp
       --bind /mnt/home /home/dev
-      --ro-bind /mnt/stage/2 /home/dev/.nvm
-      --ro-bind /mnt/stage/3 /srv/models
+      --ro-bind /mnt/stage/1 /home/dev/.nvm
+      --ro-bind /mnt/stage/2 /srv/models
       --bind /mnt/merged /home/dev/app
       --bind /mnt/git /home/dev/app/.git
-      --ro-bind /mnt/stage/4 /run/ags/objects/0
+      --ro-bind /mnt/stage/3 /run/ags/objects/0
       --remount-ro /dev
       --remount-ro /
       --chdir /home/dev/app/src
       --seccomp 4
       --json-status-fd 5
 
-      staged stage/lower /home/dev/app
-      staged stage/1 /home/dev/.cache/ags/etc-4kd2xz
-      staged stage/2 /home/dev/.nvm
-      staged stage/3 /srv/models
-      staged stage/4 /home/dev/app/.git/objects
+      staged stage/0 /home/dev/.cache/ags/etc-4kd2xz
+      staged stage/1 /home/dev/.nvm
+      staged stage/2 /srv/models
+      staged stage/3 /home/dev/app/.git/objects
       made /etc/passwd "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\\nagent:x:1001:1001::/home/dev:/bin/bash\\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\\n"
       made /etc/group "root:x:0:\\nagent:x:1001:\\nnogroup:x:65534:\\n"
       made /etc/hosts "127.0.0.1 localhost sandbox\\n::1 localhost\\n"
@@ -324,12 +331,12 @@ describe('the plan of a sandbox, in full', () => {
       '-n',
       '*',
       '~',
-      USER_LAUNCHER,
+      LAUNCHER,
     ];
     const line = commandLine(words);
     const read = spawnSync('bash', ['-c', `printf '%s\\0' ${line}`], { encoding: 'utf8' });
     expect(read.stdout.split('\0').slice(0, -1)).toEqual(words);
-    expect(line.replaceAll(USER_LAUNCHER, '')).not.toMatch(/[\p{Cc}\u202E]/u);
+    expect(line.replaceAll(LAUNCHER.replaceAll("'", String.raw`'\''`), '')).not.toMatch(/[\p{Cc}\u202E]/u);
   });
 });
 

@@ -135,7 +135,9 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
     ],
     [
       'the copy in front of the original',
-      `/^--bind$/{N;s|/merged$|/${caller === 'root' ? 'stage/lower' : 'lower'}|}`,
+      caller === 'root'
+        ? '/^--bind$/{N;s|/merged$|/stage/lower|}'
+        : '/^--bind$/{N;s|/tasks/[^/]*/run/merged$|/project|}',
       "it changed the project's own files",
     ],
     ['system directories that cannot be written', 's/^--ro-bind$/--bind/', 'it could write in /usr'],
@@ -187,14 +189,8 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
       `echo "{ \\"child-pid\\": $$ }" >&5; while [ "$1" != -- ]; do shift; done; shift; "$@"; echo '{ "exit-code": 0 }' >&5`,
     );
     const { problem } = probe(machine, fake);
-    for (const lacking of [
-      'it kept capabilities',
-      'it could gain new privileges',
-      'its system calls were not filtered',
-      'pid, net, ipc, uts, cgroup namespace of this machine',
-      'it could write in /, /dev, /usr',
-    ])
-      expect(problem?.message).toContain(lacking);
+    expect(problem?.message).toContain('its system calls were not filtered');
+    expect(problem?.cause).toBe('unprotected');
   });
 
   test('where overlays do not work but copies do, it says so and why', () => {
@@ -404,9 +400,17 @@ describe('what is remembered', () => {
     const host = await inspectHost({ ...world, runtimeDir: '/nonexistent' });
     const counted = program(machine, `echo x >> "$(dirname "$0")/starts"; exec ${BWRAP} "$@"`);
     const starts = (): string => readFileSync(join(dirname(counted), 'starts'), 'utf8');
-    expect(await workspaceKind(world, withBwrap(host, counted), 'auto')).toEqual({ kind: 'overlay', why: '' });
+    expect(await workspaceKind(world, withBwrap(host, counted), 'auto')).toEqual({
+      kind: 'overlay',
+      why: '',
+      overlays: true,
+    });
     const first = starts();
-    expect(await workspaceKind(world, withBwrap(host, counted), 'auto')).toEqual({ kind: 'overlay', why: '' });
+    expect(await workspaceKind(world, withBwrap(host, counted), 'auto')).toEqual({
+      kind: 'overlay',
+      why: '',
+      overlays: true,
+    });
     expect(starts()).toBe(first);
     writeFileSync(counted, '#!/bin/sh\nexit 1\n');
     await expect(workspaceKind(world, withBwrap(host, counted), 'auto')).rejects.toMatchObject({

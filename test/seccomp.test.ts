@@ -30,6 +30,7 @@ const arches: readonly SeccompArch[] = ['x64', 'arm64'];
 const errnoNames: Readonly<Record<number, string>> = {
   1: 'EPERM',
   38: 'ENOSYS',
+  22: 'EINVAL',
   93: 'EPROTONOSUPPORT',
   97: 'EAFNOSUPPORT',
 };
@@ -131,6 +132,8 @@ describe('the verdict on a call', () => {
     ...[0x40000, 0x400000, 0x100000, high + 0x400000n].map((value): Row => ['personality', [value], 'EPERM']),
     ['personality', [0x40000], 'allow', debugging],
     ['personality', [0x400000], 'EPERM', debugging],
+    ...[0, 56, 0xffff].map((size): Row => ['shmget', [0, size], 'allow']),
+    ...[0x10000, 0xffffffff, high, high + 56n].map((size): Row => ['shmget', [0, size], 'EINVAL']),
   ];
 
   test.each(arches)('is what the table says, on %s', (arch) => {
@@ -279,6 +282,7 @@ describe('in a real sandbox', () => {
     ['mknodat', [here, 'path:whiteout-2', 0o020000, 0], 'EPERM'],
     ['renameat2', [here, 'path:file', here, 'path:moved', 4], 'EPERM'],
     ['personality', [0x400000], 'EPERM'],
+    ['shmget', [0, 0x10000, 0o1600], 'EINVAL'],
   ].filter(([call]) => numberOf(arch, call as string) !== null) as Row[];
 
   test('what is forbidden fails as announced', () => {
@@ -297,6 +301,7 @@ describe('in a real sandbox', () => {
       ['mknodat', [here, 'path:fifo', 0o010600, 0], 'ok'],
       ['renameat2', [here, 'path:fifo', here, 'path:moved', 1], 'ok'],
       ['personality', [0xffffffff], 'ok'],
+      ['shmget', [0, 0xffff, 0o1600], 'ok'],
     ];
     expect(attempt(seccompFilter(arch, usual), harmless)).toEqual(harmless.map(() => 'ok'));
   });

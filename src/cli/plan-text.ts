@@ -4,7 +4,7 @@ import type { Limits, Mount, SandboxSpec } from '../protocol/spec.ts';
 import { visible } from '../lib/sanitize.ts';
 import { formatSize } from '../lib/units.ts';
 import type { LimitInForce } from '../sandbox/limits.ts';
-import { ROOT_LAUNCHER, USER_LAUNCHER } from '../sandbox/native-scripts.ts';
+import { LAUNCHER } from '../sandbox/native-scripts.ts';
 import type { PlanView } from '../tasks/plan-view.ts';
 import type { Paint } from './colour.ts';
 import { count, cut, meanings, section, shellLine, shellQuote, table } from './format.ts';
@@ -163,12 +163,10 @@ function kernel({ kernel: rules }: SandboxSpec): string {
   ]);
 }
 
-const SCRIPTS: readonly string[] = [USER_LAUNCHER, ROOT_LAUNCHER];
-
-/** Our own scripts keep their lines; in any other word a line break is shown as an escape. */
+/** Our own script keeps its lines; in any other word a line break is shown as an escape. */
 export function commandLine(argv: readonly string[]): string {
   return argv
-    .map((word) => (SCRIPTS.includes(word) ? `'${word.replaceAll("'", String.raw`'\''`)}'` : shellQuote(word)))
+    .map((word) => (word === LAUNCHER ? `'${word.replaceAll("'", String.raw`'\''`)}'` : shellQuote(word)))
     .join(' ');
 }
 

@@ -12,6 +12,7 @@ import {
   renameSync,
   rmdirSync,
   rmSync,
+  statSync,
   unlinkSync,
   writeFileSync,
   type Dirent,
@@ -33,6 +34,12 @@ export function replaceFile(path: string, content: string | Buffer, options: { d
     closeSync(fd);
   }
   renameSync(temporary, path);
+}
+
+/** Names one directory for as long as it exists, wherever a path may lead by then. */
+export function directoryIdentity(path: string): string {
+  const { dev, ino } = statSync(path, { bigint: true });
+  return `${dev},${ino}`;
 }
 
 /** Removes a tree of ours that a sandbox wrote in: directories without permission bits, paths longer than the system's limit. */

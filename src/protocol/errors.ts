@@ -57,6 +57,11 @@ export const ERRORS = {
     http: 503,
     meaning: 'A protection or program that the sandbox needs is missing here.',
   },
+  'backend.unprotected': {
+    exit: EXIT.unavailable,
+    http: 500,
+    meaning: 'A protection of the sandbox was not in force when the command was to start; it was not run.',
+  },
   'backend.failed': { exit: EXIT.unavailable, http: 500, meaning: 'The sandbox could not be started.' },
   'limit.reached': { exit: EXIT.limit, http: 429, meaning: 'The sandbox was ended because it reached a limit.' },
   'disk.full': { exit: EXIT.unavailable, http: 507, meaning: 'There is not enough free disk space.' },

@@ -34,6 +34,7 @@ export type WorkspaceMount =
   | {
       readonly kind: 'overlay';
       readonly lower: HostPath;
+      readonly identity: DirectoryIdentity;
       /** Paths relative to the project that do not exist inside: secrets and sockets. */
       readonly hidden: readonly string[];
       readonly upper: HostPath;
@@ -43,10 +44,14 @@ export type WorkspaceMount =
   | {
       readonly kind: 'frozen-overlay';
       readonly lower: HostPath;
+      readonly identity: DirectoryIdentity;
       readonly hidden: readonly string[];
       readonly upper: HostPath;
     }
   | { readonly kind: 'copy'; readonly directory: HostPath; readonly writable: boolean };
+
+/** Device and inode ("64768,131"). A path can be made to lead elsewhere after it was looked at; what is mounted must be this. */
+export type DirectoryIdentity = string;
 
 export interface Limits {
   /** Processes and threads. */

@@ -14,8 +14,8 @@ export interface NativeHost {
   readonly limitHost: LimitHost;
 }
 
-type ProgramName = 'bwrap' | 'unshare' | 'mount' | 'setsid' | 'prlimit';
-const NEEDED: readonly ProgramName[] = ['bwrap', 'unshare', 'mount', 'setsid', 'prlimit'];
+type ProgramName = 'bwrap' | 'perl' | 'unshare' | 'setsid' | 'prlimit';
+const NEEDED: readonly ProgramName[] = ['bwrap', 'perl', 'unshare', 'setsid', 'prlimit'];
 const PROGRAM_DIRS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin', '/run/current-system/sw/bin'];
 
 export async function inspectHost(input: {
@@ -39,7 +39,6 @@ export async function inspectHost(input: {
   const programs = Object.fromEntries(NEEDED.map((name) => [name, findProgram(name, input.programDirs)]));
   const missing = NEEDED.filter((name) => programs[name] === null);
   if (missing.length > 0) throw programMissing(missing);
-  if (input.uid === 0 && findProgram('perl', input.programDirs) === null) throw programMissing(['perl']);
   const cgroupPlan = await chooseCgroup({
     root: '/sys/fs/cgroup',
     uid: input.uid,

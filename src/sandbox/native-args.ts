@@ -71,7 +71,8 @@ function mountArgs(mount: Mount, source: (mount: Mount) => string): string[] {
     case 'dir':
       return ['--perms', mount.mode, '--dir', mount.to];
     case 'proc':
-      return ['--proc', mount.to];
+      // PID 1 is bwrap itself, with the same user: whoever could write its memory would make it outlive us.
+      return ['--proc', mount.to, '--perms', '0555', '--tmpfs', `${mount.to}/1`, '--remount-ro', `${mount.to}/1`];
     case 'dev':
       return ['--dev', mount.to];
   }

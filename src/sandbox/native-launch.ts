@@ -1,14 +1,14 @@
 // sandbox/native-launch.ts: how a sandbox is started on this machine, as a plain value: an argv, bwrap's arguments and
 // the directories that must exist first. Pure.
 //
-// Two callers, one shape. An ordinary user gets a user namespace of their own in which the launcher mounts the overlay;
-// root mounts it directly, shows every host path through an id-mapped mount (so that root's files belong to the
-// sandbox's user) and then gives root up for good before bwrap starts.
+// Two callers, one shape. An ordinary user gets a user namespace of their own in which the launcher mounts; root mounts
+// directly, shows every host path through an id-mapped mount (so that root's files belong to the sandbox's user) and then
+// gives root up for good before bwrap starts.
 // Invariant: every name used in a mount option is one of ours, so no character of a user's path is ever interpreted.
 import { isAbsolute, join, relative } from 'node:path';
 import type { Mount, SandboxSpec, WorkspaceMount } from '../protocol/spec.ts';
 import { bwrapArgs } from './native-args.ts';
-import { ROOT_LAUNCHER, USER_LAUNCHER } from './native-scripts.ts';
+import { LAUNCHER } from './native-scripts.ts';
 
 export interface LaunchInput {
   readonly spec: SandboxSpec;
@@ -23,6 +23,8 @@ export interface LaunchInput {
   readonly bwrap: string;
   readonly setsid: string;
   readonly arch: 'x64' | 'arm64';
+  /** The caller may mount overlays here. */
+  readonly overlays: boolean;
   /** An empty directory of the system over which the launcher may mount in its own namespace. */
   readonly stage: string;
   readonly cgroupFiles: readonly string[];
@@ -40,37 +42,45 @@ export interface Launch {
   readonly files: readonly { readonly path: string; readonly content: string }[];
 }
 
-/** A host path that root shows to the sandbox's user through an id-mapped mount. */
+/** A host path that the sandbox sees through a mount of the launcher's. */
 export interface StagedPath {
   readonly from: string;
   /** Relative to the run directory, in a file system of memory that goes with the launcher's namespace. */
   readonly at: string;
+  /** The owner's files are shown as the sandbox user's. */
+  readonly mapped: boolean;
+  /** Read through an overlay, so that sockets and pipes in it are dead. */
+  readonly veiled: boolean;
 }
 
 /** Descriptors the launcher inherits: bwrap's arguments, the filter, where bwrap reports, our word to go, and a stdin that is not the terminal. */
 export const DESCRIPTORS = { args: 3, seccomp: 4, status: 5, go: 6, stdin: 7 } as const;
 
 const SYSCALLS = {
-  x64: { mount: 165, unshare: 272, prctl: 157 },
-  arm64: { mount: 40, unshare: 97, prctl: 167 },
+  x64: { mount: 165, unshare: 272, prctl: 157, dup3: 292 },
+  arm64: { mount: 40, unshare: 97, prctl: 167, dup3: 24 },
 } as const;
 
 export function planLaunch(input: LaunchInput): Launch {
   const { spec, runDir } = input;
   const staged: StagedPath[] = [];
   const files: { path: string; content: string }[] = [];
+  const workspace = spec.mounts.find((m) => m.kind === 'workspace')?.workspace ?? null;
+  const overlay = overlayOptions(workspace);
   const here = input.callerIsRoot ? input.stage : runDir;
+  // Without an overlay to mount, bwrap is the only program that needs a namespace: some systems allow it to no other.
+  const mayMount = input.callerIsRoot || input.overlays || overlay !== '';
   const source = (mount: Mount): string => {
     switch (mount.kind) {
       case 'bind':
-        return reach(mount.from);
+        return reach(mount.from, !mount.writable);
       case 'file': {
         const at = join('files', String(files.length));
         files.push({ path: at, content: mount.content });
         return join(here, at);
       }
       case 'workspace':
-        return mount.workspace.kind === 'copy' ? reach(mount.workspace.directory) : join(here, 'merged');
+        return mount.workspace.kind === 'copy' ? reach(mount.workspace.directory, false) : join(here, 'merged');
       case 'symlink':
       case 'tmpfs':
       case 'dir':
@@ -79,20 +89,16 @@ export function planLaunch(input: LaunchInput): Launch {
         return '';
     }
   };
-  const reach = (path: string): string => {
-    if (!input.callerIsRoot) return path;
+  const reach = (path: string, veiled: boolean): string => {
     const inside = relative(runDir, path);
-    if (inside !== '' && !inside.startsWith('..') && !isAbsolute(inside)) return join(input.stage, inside);
-    if (SYSTEM.some((dir) => path === dir || path.startsWith(`${dir}/`))) return path;
+    if (inside !== '' && !inside.startsWith('..') && !isAbsolute(inside)) return join(here, inside);
+    const mapped = input.callerIsRoot && !isBelow(path, READABLE);
+    if (!mayMount || isBelow(path, SYSTEM) || !(mapped || veiled)) return path;
     const at = join('stage', String(staged.length));
-    staged.push({ from: path, at });
-    return join(input.stage, at);
+    staged.push({ from: path, at, mapped, veiled });
+    return join(here, at);
   };
-  const workspace = spec.mounts.find((m) => m.kind === 'workspace')?.workspace ?? null;
-  if (input.callerIsRoot && workspace !== null && workspace.kind !== 'copy')
-    staged.push({ from: workspace.lower, at: 'stage/lower' });
   const args = bwrapArgs({ spec, source, terminal: input.terminal, descriptors: DESCRIPTORS });
-  const overlay = overlayOptions(workspace, input.callerIsRoot ? 'stage/lower' : 'lower');
   // bwrap takes the command from its own command line only; that is nothing the command does not know of itself.
   const bwrap = [
     input.bwrap,
@@ -103,57 +109,48 @@ export function planLaunch(input: LaunchInput): Launch {
     ...input.limitArgv,
     ...input.command,
   ];
-  const launcher = input.callerIsRoot ? rootArgv(input, staged, overlay, bwrap) : userArgv(input, overlay, bwrap);
-  return { argv: [...input.prefix, ...launcher], bwrapArgs: args, staged, files };
-}
-
-// Readable by everybody on every distribution, so root need not stage them.
-const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc', '/opt', '/nix'];
-
-function overlayOptions(workspace: WorkspaceMount | null, original: string): string {
-  if (workspace === null || workspace.kind === 'copy') return '';
-  const lower = workspace.hidden.length > 0 ? `hide:${original}` : original;
-  // userxattr: without it a directory that was removed cannot be made again by an unprivileged user (EIO).
-  return workspace.kind === 'overlay'
-    ? `userxattr,lowerdir=${lower},upperdir=upper,workdir=work`
-    : `userxattr,lowerdir=upper:${lower}`;
-}
-
-function userArgv(input: LaunchInput, overlay: string, bwrap: readonly string[]): string[] {
-  // Without an overlay to mount, bwrap is the only program that needs a namespace: some systems allow it to no other.
-  const namespace =
-    overlay === '' ? [] : ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'private', '--'];
-  return [...namespace, 'sh', '-c', USER_LAUNCHER, 'ags', input.runDir, overlay, ...input.cgroupFiles, '--', ...bwrap];
-}
-
-function rootArgv(
-  input: LaunchInput,
-  staged: readonly StagedPath[],
-  overlay: string,
-  bwrap: readonly string[],
-): string[] {
   const numbers = SYSCALLS[input.arch];
-  return [
-    'unshare',
-    '--mount',
-    '--propagation',
-    'private',
-    '--',
+  const lower = workspace === null || workspace.kind === 'copy' ? null : workspace;
+  const launcher = [
+    ...(input.callerIsRoot ? MOUNTS_OF_ROOT : mayMount ? MOUNTS_OF_USER : []),
     'perl',
     '-e',
-    ROOT_LAUNCHER,
+    LAUNCHER,
     '--',
-    [numbers.mount, numbers.unshare, numbers.prctl].join(','),
-    [input.spec.user.uid, input.spec.user.gid, input.owner.uid, input.owner.gid].join(','),
-    input.runDir,
+    [numbers.mount, numbers.unshare, numbers.prctl, numbers.dup3].join(','),
+    input.callerIsRoot ? [spec.user.uid, spec.user.gid, input.owner.uid, input.owner.gid].join(',') : '',
+    runDir,
     input.stage,
+    lower?.lower ?? '',
+    lower?.identity ?? '',
     overlay,
     String(input.cgroupFiles.length),
     ...input.cgroupFiles,
     String(staged.length),
-    ...staged.flatMap(({ from, at }) => [from, at]),
+    ...staged.flatMap(({ from, at, mapped, veiled }) => [from, at, `${mapped ? 'map' : ''}${veiled ? 'veil' : ''}`]),
     ...bwrap,
   ];
+  return { argv: [...input.prefix, ...launcher], bwrapArgs: args, staged, files };
+}
+
+const MOUNTS_OF_ROOT = ['unshare', '--mount', '--propagation', 'private', '--'];
+const MOUNTS_OF_USER = ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'private', '--'];
+
+// The distribution's own: nobody else puts anything there.
+const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc'];
+// Readable by everybody on every distribution, so root need not map them.
+const READABLE = ['/opt', '/nix'];
+
+function isBelow(path: string, dirs: readonly string[]): boolean {
+  return dirs.some((dir) => path === dir || path.startsWith(`${dir}/`));
+}
+
+/** The launcher puts in where the project is. */
+function overlayOptions(workspace: WorkspaceMount | null): string {
+  if (workspace === null || workspace.kind === 'copy') return '';
+  const lower = workspace.hidden.length > 0 ? 'hide:%s' : '%s';
+  // The launcher adds userxattr: without it a directory that was removed cannot be made again by an unprivileged user (EIO).
+  return workspace.kind === 'overlay' ? `lowerdir=${lower},upperdir=upper,workdir=work` : `lowerdir=upper:${lower}`;
 }
 
 // The terminal is taken inside, so that bwrap itself stays out of its process group: Ctrl-C must reach the command, not end

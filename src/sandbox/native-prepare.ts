@@ -33,18 +33,16 @@ export function prepareRunDir(input: PrepareInput, spec: SandboxSpec, launch: La
   if (workspace !== undefined && workspace.kind !== 'copy') prepareOverlay(input, workspace, own);
   if (launch.files.length > 0) mkdirSync(join(runDir, 'files'), { recursive: true });
   for (const file of launch.files) writeFileSync(join(runDir, file.path), file.content, { mode: 0o644 });
-  if (launch.staged.length > 0) mkdirSync(join(runDir, 'stage'), { recursive: true });
+  mkdirSync(join(runDir, 'stage'), { recursive: true });
   prepareMountPoints(spec, own);
 }
 
 function prepareOverlay(
-  { runDir, whiteout, callerIsRoot }: PrepareInput,
+  { runDir, whiteout }: PrepareInput,
   workspace: Exclude<WorkspaceMount, { kind: 'copy' }>,
   own: (path: string) => void,
 ): void {
   mkdirSync(join(runDir, 'merged'), { recursive: true });
-  // Root mounts the id-mapped lower on a directory of this name; everybody else needs no more than a link.
-  if (!callerIsRoot) linkOnce(workspace.lower, join(runDir, 'lower'));
   if (workspace.upper !== join(runDir, 'upper')) linkOnce(workspace.upper, join(runDir, 'upper'));
   const layer = join(runDir, 'hide');
   if (workspace.hidden.length === 0 || existsSync(layer)) return;

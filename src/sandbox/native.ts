@@ -23,6 +23,8 @@ export interface NativeOptions {
   readonly programs: { readonly bwrap: string; readonly setsid: string };
   readonly stage: string;
   readonly limitHost: LimitHost;
+  /** The caller may mount overlays here. */
+  readonly overlays: boolean;
   readonly cgroup: {
     readonly files: readonly string[];
     readonly prefix: readonly string[];
@@ -65,6 +67,7 @@ export function planNative(
     setsid: options.programs.setsid,
     arch: options.arch,
     stage: options.stage,
+    overlays: options.overlays,
     cgroupFiles: options.cgroup.files,
     prefix: options.cgroup.prefix,
     terminal: stdio.terminal !== null,
@@ -190,6 +193,8 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
     let suspect: Init | null = null;
     let ended = false;
     let killed = false;
+    let unfiltered: number | null = null;
+    let failure: AgsError | null = null;
     const sent = new Set<number>();
     const done = new Promise<number>((finish, fail) => {
       child.on('error', (error) => {
@@ -211,6 +216,7 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
         ended = true;
         const report = readStatus(status);
         closeSync(status);
+        if (failure !== null) return void fail(failure);
         const died = killed ? 'SIGKILL' : signal;
         const exitCode =
           report.exitCode ??
@@ -218,13 +224,13 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
           // It was ended by a signal of ours before bwrap could say that it had begun.
           (code !== null && sent.has(code - 128) ? code : null);
         if (exitCode !== null) return void gone(init).then(() => finish(exitCode));
-        const failure = new AgsError(
+        const broken = new AgsError(
           'backend.failed',
           `The sandbox could not be set up (${signal ?? `exit ${code}`}); the command was not run.`,
           { hint: 'The line above says what failed. See also: ags doctor' },
         );
-        reject(failure);
-        fail(failure);
+        reject(broken);
+        fail(broken);
       });
     });
     // A failure before the start is reported by the outer promise alone.
@@ -262,8 +268,17 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
           },
         });
       }
-      if (init !== null && isBound(init.pid)) feed(child, DESCRIPTORS.go, '\n');
-      else setTimeout(look, 1);
+      if (init !== null && isFiltered(init.pid)) return feed(child, DESCRIPTORS.go, '\n');
+      if (init !== null && waits(init.pid)) unfiltered ??= performance.now();
+      if (init === null || unfiltered === null || performance.now() - unfiltered < SURE_MS) setTimeout(look, 1);
+      else {
+        failure = new AgsError(
+          'backend.unprotected',
+          'The first process of the sandbox took no system call filter; the command was not run.',
+          { hint: 'Is bwrap the program of your distribution? See: ags doctor' },
+        );
+        killBoth(child, init);
+      }
     };
     look();
   });
@@ -281,13 +296,20 @@ function readStatus(status: number): { initPid: number | null; exitCode: number 
 }
 
 // bwrap reports when its own life is bound to ours. PID 1 inside binds its life to bwrap's, and then takes the filter.
-function isBound(initPid: number): boolean {
+function isFiltered(initPid: number): boolean {
   try {
     return /^Seccomp:\s*2/m.test(readFileSync(`/proc/${initPid}/status`, 'latin1'));
   } catch {
     return false;
   }
 }
+
+/** It has started the command's process and sleeps until that ends: whatever it was to take by now, it has. */
+function waits(initPid: number): boolean {
+  return firstChild(initPid) !== null && statOf(initPid)?.state === 'S';
+}
+
+const SURE_MS = 1000;
 
 // bwrap ends when the command does; the kernel takes a moment longer to end what else ran inside, and lets go of PID 1 last.
 async function gone(init: Init | null): Promise<void> {

@@ -14,6 +14,8 @@ export const KILL = 0x80000000;
 export const EPERM = 0x00050001;
 /** "This kernel has no such call": libraries take their older way. */
 export const ENOSYS = 0x00050000 | 38;
+/** What the kernel says to a piece of shared memory that is larger than it allows. */
+const EINVAL = 0x00050000 | 22;
 const EPROTONOSUPPORT = 0x00050000 | 93;
 const EAFNOSUPPORT = 0x00050000 | 97;
 
@@ -155,6 +157,7 @@ const BY_ARGUMENT = {
   mknodat: [259, 33],
   unshare: [272, 97],
   personality: [135, 92],
+  shmget: [29, 194],
 } as const satisfies Numbers;
 
 export const NUMBERS = { ...BY_ARGUMENT, ...REFUSED, ...ABSENT, ...OTHER_PROCESSES };
@@ -216,6 +219,15 @@ function argumentRules(rules: KernelRules): Record<keyof typeof BY_ARGUMENT, Dec
       mask: whole,
       cases: [[[0], only(0, ~0x50f00 >>> 0, [0], ALLOW, EPERM)]],
       otherwise: EPERM,
+    },
+    // size_t size, used whole. Such memory stays when no process has it any more, so nobody can count it: 4096 pieces of
+    // less than 64 KiB, which is enough for databases that use one as a lock.
+    shmget: {
+      arg: 1,
+      word: 'high',
+      mask: whole,
+      cases: [[[0], only(1, 0xffff0000, [0], ALLOW, EINVAL)]],
+      otherwise: EINVAL,
     },
     // unsigned int personality.
     personality: only(0, whole, personalities, ALLOW, EPERM),

@@ -26,6 +26,8 @@ export interface RunPlan {
   readonly user: { readonly uid: number; readonly gid: number; readonly name: string; readonly shell: string };
   readonly cwd: string;
   readonly workspace: 'overlay' | 'copy';
+  /** Overlays work here, whatever the workspace is. */
+  readonly overlays: boolean;
   /** Said once, where the plan is weaker or slower than it could be. */
   readonly notices: readonly string[];
 }
@@ -73,6 +75,7 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
     },
     cwd: realpathSync(world.cwd),
     workspace: choice.kind,
+    overlays: choice.overlays,
     notices: copies,
   };
 }
@@ -158,6 +161,7 @@ function workspaceMount(plan: RunPlan, paths: TaskPaths): WorkspaceMount {
   return {
     kind: 'overlay',
     lower: hostPath(plan.project.root),
+    identity: plan.project.identity,
     hidden: plan.hidden.paths,
     upper: hostPath(paths.upper),
     work: hostPath(paths.work),

@@ -5,7 +5,7 @@ import { lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, writeFile
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { loadConfig } from '../config/load.ts';
-import { removeTree } from '../lib/files.ts';
+import { directoryIdentity, removeTree } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
 import { explainFailure, unprotected, type Problem } from '../sandbox/checks/failure.ts';
 import { fileSystemOf, readKernelFacts } from '../sandbox/checks/kernel-facts.ts';
@@ -78,13 +78,14 @@ async function arrange(world: World, host: NativeHost, dir: string): Promise<Sta
     dir,
     outsider,
     plan: {
-      project: { root, repository: null },
+      project: { root, identity: directoryIdentity(root), repository: null },
       config: { ...config, toolDirs: [] },
       host,
       hidden: { paths: HIDDEN, trackedSecrets: [] },
       user: { uid, gid, name: 'agent', shell: '/bin/sh' },
       cwd: root,
       workspace: 'overlay',
+      overlays: false,
       notices: [],
     },
   };

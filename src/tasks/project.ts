@@ -1,10 +1,13 @@
 // tasks/project.ts: which directory is the project, and may it be one?
 import { realpathSync, statSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
+import { directoryIdentity } from '../lib/files.ts';
 import { inspectRepository, type Repository } from '../git/inspect.ts';
 
 export interface Project {
   readonly root: string;
+  /** Of the root, when it was looked at. */
+  readonly identity: string;
   readonly repository: Repository | null;
 }
 
@@ -23,9 +26,10 @@ export async function findProject(input: {
   const cwd = realDirectory(input.cwd);
   const repository = await inspectRepository(cwd, input);
   const root = repository?.root ?? cwd;
+  const identity = directoryIdentity(root);
   const problem = unsuitable(root, input);
   if (problem !== null) throw problem;
-  return { root, repository };
+  return { root, identity, repository };
 }
 
 function realDirectory(path: string): string {

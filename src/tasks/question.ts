@@ -4,6 +4,7 @@ import { chownSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { hostPath, sandboxPath, type Mount, type WorkspaceMount } from '../protocol/spec.ts';
+import { directoryIdentity } from '../lib/files.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { inspectHost } from '../sandbox/host.ts';
 import { readMachine } from '../sandbox/machine.ts';
@@ -51,6 +52,7 @@ export async function openQuestions(world: World, task: StoredTask, outDir: stri
       : {
           kind: 'frozen-overlay',
           lower: hostPath(task.task.project),
+          identity: directoryIdentity(task.task.project),
           hidden: run.hidden,
           upper: hostPath(paths.upper),
         };
@@ -82,7 +84,7 @@ export async function openQuestions(world: World, task: StoredTask, outDir: stri
         })),
       ],
     };
-    const options = await nativeOptions(world, { host }, spec, paths.runDir, task.task.id, {
+    const options = await nativeOptions(world, { host, overlays: false }, spec, paths.runDir, task.task.id, {
       files: [],
       prefix: [],
       env: {},

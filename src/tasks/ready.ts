@@ -19,17 +19,18 @@ export async function workspaceKind(
   world: World,
   host: NativeHost,
   wanted: WorkspaceChoice,
-): Promise<{ kind: 'overlay' | 'copy'; why: string }> {
+): Promise<{ kind: 'overlay' | 'copy'; why: string; overlays: boolean }> {
   const ready = await readiness(world, host);
   if (ready.problem !== null)
     throw new AgsError('backend.unavailable', ready.problem.message, { hint: ready.problem.hint });
-  if (wanted === 'copy') return { kind: 'copy', why: 'the configuration asks for it' };
-  if (ready.overlay.works) return { kind: 'overlay', why: '' };
+  const overlays = ready.overlay.works;
+  if (wanted === 'copy') return { kind: 'copy', why: 'the configuration asks for it', overlays };
+  if (overlays) return { kind: 'overlay', why: '', overlays };
   if (wanted === 'overlay')
     throw new AgsError('backend.unavailable', `An overlay workspace cannot be had: ${ready.overlay.why}.`, {
       hint: 'Allow a full copy with: --workspace copy',
     });
-  return { kind: 'copy', why: ready.overlay.why };
+  return { kind: 'copy', why: ready.overlay.why, overlays };
 }
 
 async function readiness(world: World, host: NativeHost): Promise<Readiness> {

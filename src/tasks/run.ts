@@ -123,7 +123,7 @@ function firstRun(world: World, plan: RunPlan): RunFile {
 
 export async function nativeOptions(
   world: World,
-  plan: Pick<RunPlan, 'host'>,
+  plan: Pick<RunPlan, 'host' | 'overlays'>,
   spec: SandboxSpec,
   runDir: string,
   mark: string,
@@ -141,6 +141,7 @@ export async function nativeOptions(
     programs: plan.host.programs,
     stage: world.uid === 0 ? chooseStage([...sources, runDir]) : '',
     limitHost: plan.host.limitHost,
+    overlays: plan.overlays,
     cgroup,
     runMark: mark,
   };

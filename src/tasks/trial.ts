@@ -59,7 +59,7 @@ async function tryComplete(stage: Stage, workspace: Workspace): Promise<Outcome>
   const { host } = stage.plan;
   const { spec, paths } = await create(stage, workspace, workspace);
   await using cgroup = openCgroup(host.cgroupPlan, 'probe', spec.limits);
-  const options = await nativeOptions(stage.world, { host }, spec, paths.runDir, 'probe', {
+  const options = await nativeOptions(stage.world, stage.plan, spec, paths.runDir, 'probe', {
     files: cgroup.enterFiles,
     prefix: cgroup.prefix,
     env: cgroup.env,
@@ -104,6 +104,7 @@ async function question(
     const complaint = report === '' ? readFileSync(errors, 'utf8') : '';
     return { report, said: complaint === '' ? null : complaint, startMs };
   } catch (error) {
+    if (error instanceof AgsError && error.code === 'backend.unprotected') return { report, said: null, startMs };
     if (error instanceof AgsError) return { report, said: readFileSync(errors, 'utf8'), startMs };
     // The layers could not even be prepared: that may be the fault of an overlay alone.
     if (isSystemError(error)) return { report, said: error.message, startMs };
@@ -120,7 +121,7 @@ async function question(
 async function tryUnfiltered(stage: Stage, workspace: Workspace): Promise<Outcome> {
   const { host } = stage.plan;
   const { spec, paths } = await create(stage, workspace, `${workspace}-unfiltered`);
-  const options = await nativeOptions(stage.world, { host }, spec, paths.runDir, 'probe', {
+  const options = await nativeOptions(stage.world, stage.plan, spec, paths.runDir, 'probe', {
     files: [],
     prefix: [],
     env: {},

@@ -111,7 +111,9 @@ const same = <T>(value: T): T => value;
  * root, playing the user, cannot do. The other tests have started many.
  */
 async function planFor(world: World): Promise<RunPlan> {
-  vi.doMock('../../src/tasks/ready.ts', () => ({ workspaceKind: () => Promise.resolve({ kind: 'overlay', why: '' }) }));
+  vi.doMock('../../src/tasks/ready.ts', () => ({
+    workspaceKind: () => Promise.resolve({ kind: 'overlay', why: '', overlays: true }),
+  }));
   const { planRun } = await import('../../src/tasks/prepare.ts');
   const plan = await planRun(world, { workspace: 'overlay' });
   // No attempt of the tables depends on a control group; those that do have tests of their own.

@@ -13,14 +13,14 @@ export const KERNEL_ATTACKS: readonly Attack[] = [
   {
     id: 'A21',
     what: 'write into the memory of the first process',
-    perl: perl`tried(sysopen(my $f, '/proc/1/mem', O_RDWR))`,
-    expect: ['EACCES', 'EPERM'],
+    perl: perl`for ('/proc/1/mem', '/proc/1/task/1/mem', '/proc/self/../1/mem') { tried(sysopen(my $f, $_, O_RDWR), $_) }`,
+    expect: ['ENOENT'],
   },
   {
     id: 'A21',
     what: 'see a process that is not of this sandbox',
-    perl: perl`opendir my $d, '/proc'; my @pids = grep { /^\d+$/ } readdir $d; line(@pids < 40 ? 'few' : scalar(@pids), 'processes'); line(kill(0, $V{VICTIM}) ? 'visible' : why(), 'victim'); my $parents = slurp('/proc/1/status') =~ /^PPid:\s+0$/m; line($parents ? 'first' : 'not first', 'pid 1'); line(-e "/proc/$V{VICTIM}/environ" && (slurp("/proc/$V{VICTIM}/cmdline") // '') =~ /perl/ ? 'visible' : 'few', 'by number')`,
-    expect: ['few', 'ESRCH', 'first'],
+    perl: perl`opendir my $d, '/proc'; my @pids = grep { /^\d+$/ } readdir $d; line(@pids < 40 ? 'few' : scalar(@pids), 'processes'); line(kill(0, $V{VICTIM}) ? 'visible' : why(), 'victim'); line(-e '/proc/1/status' ? 'visible' : 'few', 'pid 1'); line(-e "/proc/$V{VICTIM}/environ" && (slurp("/proc/$V{VICTIM}/cmdline") // '') =~ /perl/ ? 'visible' : 'few', 'by number')`,
+    expect: ['few', 'ESRCH'],
   },
   {
     id: 'A22',
@@ -62,7 +62,7 @@ export const KERNEL_ATTACKS: readonly Attack[] = [
     id: 'A26',
     what: 'reach a server of the host through a read-only tool directory',
     perl: perl`my $path = "$V{TOOLS}/agent"; reach(PF_UNIX, SOCK_STREAM, 0, pack_sockaddr_un("$path.sock"), 'stream'); reach(PF_UNIX, SOCK_DGRAM, 0, pack_sockaddr_un("$path.dgram"), 'datagram'); tried(sysopen(my $f, "$path.fifo", O_WRONLY | O_NONBLOCK), 'pipe')`,
-    expect: ['ENOENT', 'ECONNREFUSED', 'EACCES'],
+    expect: ['ECONNREFUSED', 'ENXIO'],
   },
   {
     id: 'A29',
@@ -97,8 +97,8 @@ export const KERNEL_ATTACKS: readonly Attack[] = [
   {
     id: 'A33',
     what: 'enter another namespace',
-    perl: perl`for my $name (qw(user mnt pid net ipc uts cgroup)) { open my $f, '<', "/proc/1/ns/$name" or do { line(why(), $name); next }; tried(call('setns', fileno $f, 0) == 0, $name) }`,
-    expect: ['EPERM', 'EACCES'],
+    perl: perl`for my $name (qw(user mnt pid net ipc uts cgroup)) { for my $pid (1, 'self') { open my $f, '<', "/proc/$pid/ns/$name" or do { line(why(), $name); next }; tried(call('setns', fileno $f, 0) == 0, $name) } }`,
+    expect: ['EPERM', 'ENOENT'],
   },
   {
     id: 'A33',
@@ -121,7 +121,7 @@ export const KERNEL_ATTACKS: readonly Attack[] = [
   {
     id: 'A34',
     what: 'run without a filter for system calls',
-    perl: perl`my $status = slurp('/proc/self/status'); line($status =~ /^Seccomp:\s+(\d)/m ? $1 : 'unknown'); my $first = slurp('/proc/1/status'); line($first =~ /^Seccomp:\s+(\d)/m ? $1 : 'unknown', 'pid 1')`,
+    perl: perl`my $status = slurp('/proc/self/status'); line($status =~ /^Seccomp:\s+(\d)/m ? $1 : 'unknown')`,
     expect: ['2'],
   },
   {

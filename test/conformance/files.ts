@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { directoryIdentity } from '../../src/lib/files.ts';
 import { hostPath, sandboxPath, type Mount } from '../../src/protocol/spec.ts';
 import { bind, createPlace, dir, file, fingerprint, overlay, tmpfs, USER, type Open } from './place.ts';
 
@@ -392,6 +393,7 @@ export function filePromises(open: Open): void {
         workspace: {
           kind: 'frozen-overlay',
           lower: hostPath(place.project),
+          identity: directoryIdentity(place.project),
           hidden: ['secret'],
           upper: hostPath(upper),
         },

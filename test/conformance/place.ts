@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { directoryIdentity } from '../../src/lib/files.ts';
 import { hostPath, sandboxPath, type Limits, type Mount, type SandboxSpec } from '../../src/protocol/spec.ts';
 import type { Backend, Sandbox, Stdio } from '../../src/sandbox/backend.ts';
 import { readMachine } from '../../src/sandbox/machine.ts';
@@ -170,6 +171,7 @@ export function overlay(place: Place, hidden: readonly string[] = [], to = '/pro
     workspace: {
       kind: 'overlay',
       lower: hostPath(place.project),
+      identity: directoryIdentity(place.project),
       hidden,
       upper: hostPath(place.writable('upper')),
       work: hostPath(place.writable('work')),

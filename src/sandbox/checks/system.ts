@@ -91,19 +91,9 @@ export const SYSTEM_CHECKS: readonly Check<MachineFacts>[] = [
     id: 'programs',
     group: GROUP,
     run({ find }) {
-      const names = ['unshare', 'mount', 'setsid', 'prlimit'];
+      const names = ['perl', 'unshare', 'setsid', 'prlimit'];
       const absent = names.filter((name) => find(name) === null);
       return absent.length > 0 ? sentence(programMissing(absent)) : ok(names.join(', '));
-    },
-  },
-  {
-    id: 'perl',
-    group: GROUP,
-    run({ uid, find }) {
-      if (uid !== 0) return null;
-      return find('perl') === null
-        ? sentence(programMissing(['perl']))
-        : ok('perl, with which the sandboxes of root are started');
     },
   },
 ];

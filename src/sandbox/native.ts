@@ -195,6 +195,7 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
     let killed = false;
     let unfiltered: number | null = null;
     let failure: AgsError | null = null;
+    let late: NodeJS.Timeout | undefined;
     const sent = new Set<number>();
     const done = new Promise<number>((finish, fail) => {
       child.on('error', (error) => {
@@ -210,10 +211,12 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
         // A bwrap that ends in the middle of its set-up leaves a child that waits for its word for ever.
         const left = init ?? suspect;
         if (left !== null) killExactly(left);
-        if (init === null) killGroup(child);
+        // What it said may still be on its way; whoever else is left after that waits for nothing.
+        if (init === null) late = setTimeout(() => killGroup(child), LATE_MS);
       });
       child.on('close', (code, signal) => {
         ended = true;
+        clearTimeout(late);
         const report = readStatus(status);
         closeSync(status);
         if (failure !== null) return void fail(failure);
@@ -278,6 +281,7 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
           { hint: 'Is bwrap the program of your distribution? See: ags doctor' },
         );
         killBoth(child, init);
+        killGroup(child);
       }
     };
     look();
@@ -310,6 +314,7 @@ function waits(initPid: number): boolean {
 }
 
 const SURE_MS = 1000;
+const LATE_MS = 5000;
 
 // bwrap ends when the command does; the kernel takes a moment longer to end what else ran inside, and lets go of PID 1 last.
 async function gone(init: Init | null): Promise<void> {

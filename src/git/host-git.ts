@@ -26,6 +26,9 @@ const BASE_ENV = {
   PATH: '/usr/local/bin:/usr/bin:/bin',
   LC_ALL: 'C',
   GIT_TERMINAL_PROMPT: '0',
+  // A repository may call itself partial, with a command as the place to fetch from. Its settings can overrule
+  // protocol.allow and an older git knows no GIT_NO_LAZY_FETCH, but nothing overrules this list.
+  GIT_ALLOW_PROTOCOL: 'none',
   GIT_NO_LAZY_FETCH: '1',
   GIT_NO_REPLACE_OBJECTS: '1',
   GIT_OPTIONAL_LOCKS: '0',

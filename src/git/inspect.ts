@@ -1,7 +1,9 @@
 // git/inspect.ts: what kind of project a directory is, asked of git itself. Nothing here looks at the work tree.
 // An ordinary repository (a .git directory, refs in files) is read directly, which saves three processes.
+import { realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
+import { requireBelonging } from './belonging.ts';
 import { userGit } from './host-git.ts';
 import { readPlain } from './plain-repository.ts';
 import { readSettings } from './settings.ts';
@@ -63,27 +65,34 @@ export async function inspectRepository(
       'project.unsuitable',
       bare === 'true'
         ? `${cwd} is a bare repository: it has no files to work on.`
-        : `${cwd} is inside a git directory.`,
+        : cwd === gitDir || cwd.startsWith(`${gitDir}/`)
+          ? `${cwd} is inside a git directory.`
+          : `${cwd} has a .git whose settings say that its files are elsewhere.`,
       {
         hint: 'Run ags in a work tree: git worktree add ../work && cd ../work',
       },
     );
   }
   if (format !== 'sha1' && format !== 'sha256') throw unusable(cwd, `unknown object format ${format}`);
+  const settings = parseConfig(config.stdout);
+  const place = {
+    root: resolve(cwd, cdup ?? ''),
+    gitDir: realpathSync(gitDir),
+    commonDir: realpathSync(resolve(cwd, common ?? gitDir)),
+  };
+  requireBelonging({ ...place, worktree: settings.get('core.worktree') });
   const all = parseRefs(refs.stdout);
   const headName = head === undefined || head === '' ? null : head;
   const symbolic = headName?.startsWith('refs/') === true ? headName : await unbornOrDetached(at);
   return {
-    root: resolve(cwd, cdup ?? ''),
-    gitDir,
-    commonDir: resolve(cwd, common ?? gitDir),
+    ...place,
     objectFormat: format,
     headRef: symbolic.startsWith('refs/') ? symbolic : null,
     headCommit: symbolic.startsWith('refs/')
       ? (all.find((ref) => ref.name === symbolic)?.oid ?? (await commitOf(symbolic, at)))
       : symbolic,
     refs: all,
-    settings: parseConfig(config.stdout),
+    settings,
   };
 }
 

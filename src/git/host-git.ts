@@ -37,7 +37,7 @@ const BASE_ENV = {
 /** The user's repository, with the user's own settings. Reads only. */
 export function userGit(
   args: readonly string[],
-  options: { cwd: string; home: string; configHome?: string | undefined; input?: Buffer },
+  options: { cwd: string; home: string; configHome?: string | undefined; input?: Buffer; timeoutMs?: number },
 ): Promise<Finished> {
   const env = {
     ...BASE_ENV,
@@ -48,6 +48,7 @@ export function userGit(
     cwd: options.cwd,
     env,
     ...(options.input === undefined ? {} : { input: options.input }),
+    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
   });
 }
 

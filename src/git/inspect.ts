@@ -26,14 +26,18 @@ interface At {
   readonly cwd: string;
   readonly home: string;
   readonly configHome?: string | undefined;
+  readonly timeoutMs: number;
 }
+
+// A pipe in place of a file makes git wait for ever.
+const PATIENCE_MS = 30_000;
 
 /** null: not in a git repository. */
 export async function inspectRepository(
   cwd: string,
   user: { home: string; configHome?: string | undefined; cacheDir: string },
 ): Promise<Repository | null> {
-  const at = { cwd, ...user };
+  const at = { cwd, ...user, timeoutMs: PATIENCE_MS };
   const plain = readPlain(cwd);
   if (plain !== null) {
     const settings = await readSettings({
@@ -55,6 +59,7 @@ export async function inspectRepository(
     ),
     userGit(['config', '--list', '-z', '--includes'], at),
   ]);
+  if ([where.exitCode, refs.exitCode, config.exitCode].includes(124)) throw unusable(cwd, 'it does not answer');
   const [bare, inside, format, gitDir, common, cdup, head] = where.answers;
   if (gitDir === undefined || gitDir === '') {
     if (/not a git repository/.test(where.stderr)) return null;
@@ -117,17 +122,17 @@ const QUESTIONS = [
   '--symbolic-full-name',
 ] as const;
 
-async function locate(at: At): Promise<{ answers: string[]; stderr: string }> {
+async function locate(at: At): Promise<{ answers: string[]; stderr: string; exitCode: number }> {
   // rev-parse answers what it can before it stops at an unborn HEAD, so the lines count, not the exit code.
-  const { stdout, stderr } = await userGit(['rev-parse', ...QUESTIONS, 'HEAD'], at);
-  if (!at.cwd.includes('\n')) return { answers: stdout.toString('utf8').split('\n'), stderr };
+  const { stdout, stderr, exitCode } = await userGit(['rev-parse', ...QUESTIONS, 'HEAD'], at);
+  if (!at.cwd.includes('\n')) return { answers: stdout.toString('utf8').split('\n'), stderr, exitCode };
   // A path with a line break in it would be read as two answers: ask one by one.
   const each = await Promise.all(
     QUESTIONS.map((question) =>
       userGit(['rev-parse', question, ...(question === '--symbolic-full-name' ? ['HEAD'] : [])], at),
     ),
   );
-  return { answers: each.map((one) => one.stdout.toString('utf8').replace(/\n$/, '')), stderr };
+  return { answers: each.map((one) => one.stdout.toString('utf8').replace(/\n$/, '')), stderr, exitCode };
 }
 
 async function unbornOrDetached(at: At): Promise<string> {

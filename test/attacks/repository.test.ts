@@ -48,7 +48,7 @@ function addSecrets(machine: Machine): void {
 
 /** Looks inside wherever the secret could have come in: below the borrowed objects, in the git directory, in every object. */
 const SEARCH = `for dir in /run/ags/objects/* /run/ags/objects/*/* /run/ags/objects/*/*/*; do cat "$dir/secret.txt" "$dir/.ssh/id_ed25519" "$dir/id_ed25519" "$dir/code/sibling/private.txt" "$dir$HOME/secret.txt"; done 2>/dev/null
-grep -rsF '${SECRET}' .git; git cat-file --batch-all-objects --batch 2>/dev/null | grep -aF '${SECRET}'; ls -A "$HOME/code"; cat ../sibling/private.txt 2>/dev/null; echo searched`;
+grep -rsF '${SECRET}' .git; for dir in .git .git/modules/*; do git --git-dir "$dir" cat-file --batch-all-objects --batch 2>/dev/null | grep -aF '${SECRET}'; done; ls -A "$HOME/code"; cat ../sibling/private.txt 2>/dev/null; echo searched`;
 
 const git = (machine: Machine, path: string): string => join(machine.project, '.git', path);
 const PLANTINGS: readonly (readonly [string, (machine: Machine) => void])[] = [

@@ -117,13 +117,15 @@ async function listChanges(task: StoredTask, ask: Ask): Promise<UpperListing> {
           input: probe.input,
         });
   const opaque = answer === null ? new Set<string>() : parseOpaque(answer, directories);
-  return listUpper({
+  const listing = listUpper({
     upper: paths.upper,
     lower: task.task.project,
     hidden: (path) => hidden.has(path),
     isOpaque: (path) => opaque.has(path),
     limits: UPPER_LIMITS,
   });
+  // Of a linked worktree: a directory of ours over its .git file, and the place of a mount while the sandbox ran.
+  return task.task.git ? { ...listing, refused: listing.refused.filter(({ path }) => path !== '.git') } : listing;
 }
 
 function refuseNames(listing: UpperListing): { entries: UpperListing['entries']; refused: Refusal[] } {

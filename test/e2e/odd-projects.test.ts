@@ -29,6 +29,10 @@ async function worksAt(machine: Machine, directory: string): Promise<void> {
     { cwd: directory },
   );
   expect(run).toMatchObject({ code: 0, stdout: `${outside}made\n` });
+  const seen = JSON.parse((await machine.ags(['review', '--json'], { cwd: directory })).stdout) as {
+    refused: unknown[];
+  };
+  expect(seen.refused).toEqual([]);
   expect(await machine.ags(['review', '--accept', 'made.txt', '--discard-all'], { cwd: directory })).toMatchObject({
     code: 0,
     stderr: expect.stringContaining('1 taken') as string,

@@ -256,7 +256,7 @@ const KINDS: readonly Kind[] = [
   ],
   [
     'borrowed objects of borrowed objects, by a relative path and a link',
-    true,
+    false,
     () => {
       const first = repository();
       const second = mkdtempSync(join(scratch, 'r-'));
@@ -338,6 +338,7 @@ const KINDS: readonly Kind[] = [
     () => {
       const at = mkdtempSync(join(scratch, 'r-'));
       git(at, 'init', '-q', '--separate-git-dir', `${at}-git`);
+      git(at, 'config', 'core.worktree', at);
       commit(at, 'a.txt');
       return at;
     },
@@ -349,6 +350,7 @@ const KINDS: readonly Kind[] = [
       const at = repository();
       renameSync(join(at, '.git'), `${at}-git`);
       symlinkSync(`${at}-git`, join(at, '.git'));
+      git(at, 'config', 'core.worktree', at);
       return at;
     },
   ],
@@ -402,12 +404,12 @@ const KINDS: readonly Kind[] = [
     },
   ],
   [
-    'refs that are linked from elsewhere',
+    'refs that are linked from elsewhere in the git directory',
     false,
     () => {
       const at = repository();
-      renameSync(join(at, '.git/refs/heads/deep'), `${at}-deep`);
-      symlinkSync(`${at}-deep`, join(at, '.git/refs/heads/deep'));
+      renameSync(join(at, '.git/refs/heads/deep'), join(at, '.git/deep'));
+      symlinkSync('../../deep', join(at, '.git/refs/heads/deep'));
       return at;
     },
   ],
@@ -477,7 +479,7 @@ function tryInit(option: string): boolean {
   }
 }
 
-describe.each(KINDS)('%s', (_name, fast, make) => {
+describe.each(KINDS)('%s', (name, fast, make) => {
   let cwd = '';
   beforeAll(() => {
     cwd = make();
@@ -500,7 +502,8 @@ describe.each(KINDS)('%s', (_name, fast, make) => {
     if (found === null) throw new Error('no repository');
     const directory = mkdtempSync(join(scratch, 'p-'));
     const before = everything(found.commonDir);
-    const made = createPrivateGit({ repository: found, directory, checkStat: 'full' });
+    const shown = name.startsWith('borrowed') ? [scratch] : [];
+    const made = createPrivateGit({ repository: found, directory, checkStat: 'full', shown });
     expect(everything(found.commonDir)).toEqual(before);
     expect(made.objects.every(({ from, to }) => existsSync(from) && to.startsWith('/run/ags/objects/'))).toBe(true);
     const inside = seenThrough(found, made);
@@ -598,6 +601,222 @@ describe('what is not an ordinary repository', () => {
   );
 });
 
+describe('what leads to another repository', () => {
+  /** Each with a way in which the user can say that it is meant so. */
+  const LEADING: readonly (readonly [string, RegExp, (at: string, other: string) => void, Mend | null])[] = [
+    [
+      'a .git file that somebody wrote',
+      /leads to the repository .*other.*, which does not know of this directory/,
+      (at, other) => {
+        rmSync(join(at, '.git'), { recursive: true });
+        writeFileSync(join(at, '.git'), `gitdir: ${other}/.git\n`);
+      },
+      null,
+    ],
+    [
+      'a link in place of .git',
+      /leads to the repository/,
+      (at, other) => {
+        rmSync(join(at, '.git'), { recursive: true });
+        symlinkSync(`${other}/.git`, join(at, '.git'));
+      },
+      null,
+    ],
+    [
+      'a linked worktree that was copied',
+      /leads to the repository/,
+      (at, other) => {
+        git(other, 'worktree', 'add', '-q', `${at}-linked`);
+        rmSync(join(at, '.git'), { recursive: true });
+        writeFileSync(join(at, '.git'), readFileSync(join(`${at}-linked`, '.git')));
+      },
+      (at) => (rmSync(`${at}-linked`, { recursive: true }), git(at, 'worktree', 'repair')),
+    ],
+    [
+      'an entry of a worktree that somebody made up',
+      /leads to the repository/,
+      (at, other) => {
+        renameSync(join(at, '.git'), join(at, 'x'));
+        writeFileSync(join(at, '.git'), 'gitdir: x\n');
+        writeFileSync(join(at, 'x/gitdir'), `${at}/.git\n`);
+        writeFileSync(join(at, 'x/commondir'), `${other}/.git\n`);
+      },
+      null,
+    ],
+    [
+      'a common directory in an ordinary .git',
+      /leads to the repository/,
+      (at, other) => writeFileSync(join(at, '.git/commondir'), `${other}/.git\n`),
+      null,
+    ],
+    [
+      'the submodule of another repository',
+      /whose settings say that its files are elsewhere/,
+      (at, other) => {
+        git(other, 'submodule', '--quiet', 'add', repository(), 'sub');
+        rmSync(join(at, '.git'), { recursive: true });
+        writeFileSync(join(at, '.git'), `gitdir: ${other}/.git/modules/sub\n`);
+      },
+      null,
+    ],
+    [
+      'a separate git directory',
+      /leads to the repository/,
+      (at) => {
+        git(at, 'init', '-q', '--separate-git-dir', `${at}-git`);
+      },
+      (at) => git(at, 'config', 'core.worktree', at),
+    ],
+    ['refs linked from it', /refs is a link to .*other/, (at, other) => replaceByLink(at, other, 'refs'), null],
+    [
+      'branches linked from it',
+      /refs\/heads is a link to .*other/,
+      (at, other) => replaceByLink(at, other, 'refs/heads'),
+      null,
+    ],
+    [
+      'packed refs linked from it',
+      /packed-refs is a link to .*other/,
+      (at, other) => {
+        git(at, 'pack-refs', '--all');
+        git(other, 'pack-refs', '--all');
+        replaceByLink(at, other, 'packed-refs');
+      },
+      null,
+    ],
+    [
+      'settings that take a directory above for the work tree',
+      /say that its files are in .*, which has no .git that leads there/,
+      (at) => git(at, 'config', 'core.worktree', '../..'),
+      (at) => git(at, 'config', '--file', '.git/config', '--unset', 'core.worktree'),
+    ],
+    [
+      'settings that take another directory for the work tree',
+      /whose settings say that its files are elsewhere/,
+      (at, other) => git(at, 'config', 'core.worktree', other),
+      (at) => git(at, 'config', '--file', '.git/config', '--unset', 'core.worktree'),
+    ],
+  ];
+  type Mend = (at: string) => unknown;
+
+  function replaceByLink(at: string, other: string, name: string): void {
+    rmSync(join(at, '.git', name), { recursive: true });
+    symlinkSync(join(other, '.git', name), join(at, '.git', name));
+  }
+
+  test.each(LEADING)('%s: it is refused, until both sides say so', async (_name, words, lead, mend) => {
+    const at = repository();
+    const other = join(mkdtempSync(join(scratch, 'o-')), 'other');
+    makeRepository(other);
+    lead(at, other);
+    await expect(inspect(at)).rejects.toMatchObject({
+      code: 'project.unsuitable',
+      message: expect.stringMatching(words) as string,
+    });
+    if (mend === null) return;
+    mend(at);
+    expect((await inspect(at))?.root).toBe(at);
+  });
+
+  const borrow = (at: string, store: string): void =>
+    writeFileSync(join(at, '.git/objects/info/alternates'), `${store}\n`);
+  const LENDING: readonly (readonly [string, (at: string, other: string) => void])[] = [
+    ['borrowed objects', (at, other) => borrow(at, `${other}/.git/objects`)],
+    [
+      'borrowed objects of borrowed objects',
+      (at, other) => {
+        mkdirSync(join(at, 'near/info'), { recursive: true });
+        writeFileSync(join(at, 'near/info/alternates'), `${other}/.git/objects\n`);
+        borrow(at, '../../near');
+      },
+    ],
+    ['a link in place of the objects', (at, other) => replaceByLink(at, other, 'objects')],
+    [
+      'a submodule that borrows objects',
+      (at, other) => {
+        git(at, 'submodule', '--quiet', 'add', repository(), 'sub');
+        writeFileSync(join(at, '.git/modules/sub/objects/info/alternates'), `${other}/.git/objects\n`);
+      },
+    ],
+  ];
+
+  test.each(LENDING)('%s: they are refused, unless the user shows them', async (_name, lend) => {
+    const at = repository();
+    const other = join(mkdtempSync(join(scratch, 'o-')), 'other');
+    makeRepository(other);
+    lend(at, other);
+    const found = await inspect(at);
+    if (found === null) throw new Error('no repository');
+    const make = (...shown: string[]): ReturnType<typeof createPrivateGit> =>
+      createPrivateGit({ repository: found, directory: mkdtempSync(join(scratch, 'p-')), checkStat: 'full', shown });
+    expect(() => make()).toThrow(/takes objects from .*other\/.git\/objects, which is not part of this project/);
+    expect(() => make(`${other}/.git/obj`)).toThrow(AgsError);
+    for (const shown of [`${other}/.git/objects`, other])
+      expect(make(shown).objects.map(({ from }) => from)).toContain(`${other}/.git/objects`);
+  });
+
+  test('objects in the workspace are taken from there, so that what is hidden in it stays so', async () => {
+    const at = repository();
+    git(at, 'clone', '-q', '--bare', '.', 'near.git');
+    borrow(at, '../../near.git/objects');
+    const found = await inspect(at);
+    if (found === null) throw new Error('no repository');
+    const directory = mkdtempSync(join(scratch, 'p-'));
+    const made = createPrivateGit({ repository: found, directory, checkStat: 'full', shown: [] });
+    expect(made.objects).toEqual([{ from: join(at, '.git/objects'), to: '/run/ags/objects/0' }]);
+    expect(readFileSync(join(directory, 'objects/info/alternates'), 'utf8')).toBe(
+      `/run/ags/objects/0\n${at}/near.git/objects\n`,
+    );
+  });
+
+  test('neither the git directory itself nor the work tree passes for a store', async () => {
+    const at = repository();
+    borrow(at, '..\n../..\n../../src');
+    const found = await inspect(at);
+    if (found === null) throw new Error('no repository');
+    const directory = mkdtempSync(join(scratch, 'p-'));
+    expect(createPrivateGit({ repository: found, directory, checkStat: 'full', shown: [] }).objects).toEqual([
+      { from: join(at, '.git/objects'), to: '/run/ags/objects/0' },
+    ]);
+  });
+
+  test('only what is there itself is copied: no link, no pipe, nothing behind a linked directory', async () => {
+    const at = repository();
+    git(at, 'checkout', '-q', '--detach');
+    const secret = mkdtempSync(join(scratch, 's-'));
+    for (const name of ['exclude', 'HEAD', 'file']) writeFileSync(join(secret, name), 'secret\n');
+    for (const name of ['info', 'logs']) {
+      rmSync(join(at, '.git', name), { recursive: true });
+      symlinkSync(secret, join(at, '.git', name));
+    }
+    mkdirSync(join(at, '.git/rebase-merge/deep'), { recursive: true });
+    writeFileSync(join(at, '.git/rebase-merge/deep/file'), 'kept\n');
+    symlinkSync(join(secret, 'file'), join(at, '.git/rebase-merge/link'));
+    execFileSync('mkfifo', [join(at, '.git/rebase-merge/pipe'), join(at, '.git/MERGE_MSG')]);
+    symlinkSync(secret, join(at, '.git/sequencer'));
+    symlinkSync(secret, join(at, '.git/modules'));
+    const found = await inspect(at);
+    if (found === null) throw new Error('no repository');
+    const directory = mkdtempSync(join(scratch, 'p-'));
+    createPrivateGit({ repository: found, directory, checkStat: 'full', shown: [] });
+    expect(everything(directory)).toEqual([
+      'HEAD',
+      'config',
+      'index',
+      'info',
+      'logs',
+      'objects',
+      'objects/info',
+      'objects/info/alternates',
+      'packed-refs',
+      'rebase-merge',
+      'rebase-merge/deep',
+      'rebase-merge/deep/file',
+      'refs',
+    ]);
+  });
+});
+
 test.each(['sha1', 'sha256'])(
   'a submodule (%s) has a private git directory too, in which one can commit',
   async (format) => {
@@ -609,7 +828,7 @@ test.each(['sha1', 'sha256'])(
     const found = await inspect(at);
     if (found === null) throw new Error('no repository');
     const directory = mkdtempSync(join(scratch, 'p-'));
-    const made = createPrivateGit({ repository: found, directory, checkStat: 'full' });
+    const made = createPrivateGit({ repository: found, directory, checkStat: 'full', shown: [] });
     seenThrough(found, made);
     const inside = (...args: string[]): string =>
       git(join(at, 'lib'), '--git-dir', join(directory, 'modules/lib'), '--work-tree', join(at, 'lib'), ...args);
@@ -666,7 +885,7 @@ describe('settings', () => {
     const found = await inspect(at);
     if (found === null) throw new Error('no repository');
     const directory = mkdtempSync(join(scratch, 'p-'));
-    createPrivateGit({ repository: found, directory, checkStat: 'minimal' });
+    createPrivateGit({ repository: found, directory, checkStat: 'minimal', shown: [] });
     const listed = git(scratch, 'config', '--file', join(directory, 'config'), '--list', '-z')
       .split('\0')
       .filter((row) => row !== '')

@@ -26,6 +26,9 @@ const BASE_ENV = {
   PATH: '/usr/local/bin:/usr/bin:/bin',
   LC_ALL: 'C',
   GIT_TERMINAL_PROMPT: '0',
+  // A repository may call itself partial, with a command as the place to fetch from. Its settings can overrule
+  // protocol.allow and an older git knows no GIT_NO_LAZY_FETCH, but nothing overrules this list.
+  GIT_ALLOW_PROTOCOL: 'none',
   GIT_NO_LAZY_FETCH: '1',
   GIT_NO_REPLACE_OBJECTS: '1',
   GIT_OPTIONAL_LOCKS: '0',
@@ -34,7 +37,7 @@ const BASE_ENV = {
 /** The user's repository, with the user's own settings. Reads only. */
 export function userGit(
   args: readonly string[],
-  options: { cwd: string; home: string; configHome?: string | undefined; input?: Buffer },
+  options: { cwd: string; home: string; configHome?: string | undefined; input?: Buffer; timeoutMs?: number },
 ): Promise<Finished> {
   const env = {
     ...BASE_ENV,
@@ -45,6 +48,7 @@ export function userGit(
     cwd: options.cwd,
     env,
     ...(options.input === undefined ? {} : { input: options.input }),
+    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
   });
 }
 

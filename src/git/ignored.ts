@@ -31,6 +31,8 @@ export async function ignoredOnHost(tree: OwnTree, paths: readonly string[]): Pr
     home: tree.home,
     configHome: tree.configHome,
     input: ignoreInput(paths),
+    // Rules may be a pipe, for which git waits.
+    timeoutMs: 30_000,
   });
   return answer.exitCode === 0 ? parseIgnored(answer.stdout) : [];
 }

@@ -1,7 +1,9 @@
 // git/inspect.ts: what kind of project a directory is, asked of git itself. Nothing here looks at the work tree.
 // An ordinary repository (a .git directory, refs in files) is read directly, which saves three processes.
+import { realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
+import { requireBelonging } from './belonging.ts';
 import { userGit } from './host-git.ts';
 import { readPlain } from './plain-repository.ts';
 import { readSettings } from './settings.ts';
@@ -24,14 +26,18 @@ interface At {
   readonly cwd: string;
   readonly home: string;
   readonly configHome?: string | undefined;
+  readonly timeoutMs: number;
 }
+
+// A pipe in place of a file makes git wait for ever.
+const PATIENCE_MS = 30_000;
 
 /** null: not in a git repository. */
 export async function inspectRepository(
   cwd: string,
   user: { home: string; configHome?: string | undefined; cacheDir: string },
 ): Promise<Repository | null> {
-  const at = { cwd, ...user };
+  const at = { cwd, ...user, timeoutMs: PATIENCE_MS };
   const plain = readPlain(cwd);
   if (plain !== null) {
     const settings = await readSettings({
@@ -53,6 +59,7 @@ export async function inspectRepository(
     ),
     userGit(['config', '--list', '-z', '--includes'], at),
   ]);
+  if ([where.exitCode, refs.exitCode, config.exitCode].includes(124)) throw unusable(cwd, 'it does not answer');
   const [bare, inside, format, gitDir, common, cdup, head] = where.answers;
   if (gitDir === undefined || gitDir === '') {
     if (/not a git repository/.test(where.stderr)) return null;
@@ -63,27 +70,34 @@ export async function inspectRepository(
       'project.unsuitable',
       bare === 'true'
         ? `${cwd} is a bare repository: it has no files to work on.`
-        : `${cwd} is inside a git directory.`,
+        : cwd === gitDir || cwd.startsWith(`${gitDir}/`)
+          ? `${cwd} is inside a git directory.`
+          : `${cwd} has a .git whose settings say that its files are elsewhere.`,
       {
         hint: 'Run ags in a work tree: git worktree add ../work && cd ../work',
       },
     );
   }
   if (format !== 'sha1' && format !== 'sha256') throw unusable(cwd, `unknown object format ${format}`);
+  const settings = parseConfig(config.stdout);
+  const place = {
+    root: resolve(cwd, cdup ?? ''),
+    gitDir: realpathSync(gitDir),
+    commonDir: realpathSync(resolve(cwd, common ?? gitDir)),
+  };
+  requireBelonging({ ...place, worktree: settings.get('core.worktree') });
   const all = parseRefs(refs.stdout);
   const headName = head === undefined || head === '' ? null : head;
   const symbolic = headName?.startsWith('refs/') === true ? headName : await unbornOrDetached(at);
   return {
-    root: resolve(cwd, cdup ?? ''),
-    gitDir,
-    commonDir: resolve(cwd, common ?? gitDir),
+    ...place,
     objectFormat: format,
     headRef: symbolic.startsWith('refs/') ? symbolic : null,
     headCommit: symbolic.startsWith('refs/')
       ? (all.find((ref) => ref.name === symbolic)?.oid ?? (await commitOf(symbolic, at)))
       : symbolic,
     refs: all,
-    settings: parseConfig(config.stdout),
+    settings,
   };
 }
 
@@ -108,17 +122,17 @@ const QUESTIONS = [
   '--symbolic-full-name',
 ] as const;
 
-async function locate(at: At): Promise<{ answers: string[]; stderr: string }> {
+async function locate(at: At): Promise<{ answers: string[]; stderr: string; exitCode: number }> {
   // rev-parse answers what it can before it stops at an unborn HEAD, so the lines count, not the exit code.
-  const { stdout, stderr } = await userGit(['rev-parse', ...QUESTIONS, 'HEAD'], at);
-  if (!at.cwd.includes('\n')) return { answers: stdout.toString('utf8').split('\n'), stderr };
+  const { stdout, stderr, exitCode } = await userGit(['rev-parse', ...QUESTIONS, 'HEAD'], at);
+  if (!at.cwd.includes('\n')) return { answers: stdout.toString('utf8').split('\n'), stderr, exitCode };
   // A path with a line break in it would be read as two answers: ask one by one.
   const each = await Promise.all(
     QUESTIONS.map((question) =>
       userGit(['rev-parse', question, ...(question === '--symbolic-full-name' ? ['HEAD'] : [])], at),
     ),
   );
-  return { answers: each.map((one) => one.stdout.toString('utf8').replace(/\n$/, '')), stderr };
+  return { answers: each.map((one) => one.stdout.toString('utf8').replace(/\n$/, '')), stderr, exitCode };
 }
 
 async function unbornOrDetached(at: At): Promise<string> {

@@ -21,7 +21,10 @@ function readOrdinary(cwd: string): Omit<Repository, 'settings'> | null {
   if (root === null) return null;
   const gitDir = join(root, '.git');
   if (
-    ['objects', 'refs'].some((name) => !existsSync(join(gitDir, name))) ||
+    // What is linked from elsewhere may belong to another repository.
+    ['objects', 'refs'].some(
+      (name) => lstatSync(join(gitDir, name), { throwIfNoEntry: false })?.isDirectory() !== true,
+    ) ||
     ['commondir', 'reftable'].some((name) => existsSync(join(gitDir, name)))
   )
     return null;
@@ -59,9 +62,16 @@ function findRoot(cwd: string): string | null {
 /** Loose refs win over packed ones, and are read first: a ref that is packed meanwhile is then seen twice, not missed. null: something is not as expected. */
 function readRefs(gitDir: string): Map<string, string> | null {
   const refs = new Map<string, string>();
-  for (const prefix of KEPT) if (!readLoose(gitDir, prefix.slice(0, -1), refs)) return null;
+  for (const prefix of KEPT) {
+    const dir = prefix.slice(0, -1);
+    const stat = lstatSync(join(gitDir, dir), { throwIfNoEntry: false });
+    if (stat === undefined) continue;
+    if (!stat.isDirectory() || !readLoose(gitDir, dir, refs)) return null;
+  }
   const packed = join(gitDir, 'packed-refs');
-  const lines = existsSync(packed) ? readFileSync(packed, 'utf8').split('\n') : [];
+  const stat = lstatSync(packed, { throwIfNoEntry: false });
+  if (stat?.isFile() === false) return null;
+  const lines = stat === undefined ? [] : readFileSync(packed, 'utf8').split('\n');
   for (const line of lines) {
     if (line === '' || line.startsWith('#') || line.startsWith('^')) continue;
     const name = line.slice(41);
@@ -74,7 +84,6 @@ function readRefs(gitDir: string): Map<string, string> | null {
 const KEPT = ['refs/heads/', 'refs/remotes/', 'refs/tags/'];
 
 function readLoose(gitDir: string, dir: string, refs: Map<string, string>): boolean {
-  if (!existsSync(join(gitDir, dir))) return true;
   for (const entry of readdirSync(join(gitDir, dir), { withFileTypes: true })) {
     const name = `${dir}/${entry.name}`;
     if (entry.isDirectory()) {

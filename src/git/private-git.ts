@@ -1,21 +1,11 @@
 // git/private-git.ts: the git directory a sandbox gets: its own refs, index and settings over borrowed, read-only objects.
 // Invariant: made without running git, from facts read beforehand; nothing of the user's settings but harmless ones goes
 // in (no remotes, no credentials, no hooks, no filters), and the host never reads any of it again.
-import {
-  constants,
-  copyFileSync,
-  cpSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { copyReal, realFile } from './copy-real.ts';
 import type { Repository } from './inspect.ts';
+import { objectStores } from './object-stores.ts';
 
 export interface PrivateGit {
   readonly directory: string;
@@ -30,45 +20,40 @@ export function createPrivateGit(input: {
   repository: Repository;
   directory: string;
   checkStat: 'full' | 'minimal';
+  /** Places outside of the project that the user shows to the sandbox. */
+  shown: readonly string[];
 }): PrivateGit {
-  const { repository, directory } = input;
-  const objects = objectStores(join(repository.commonDir, 'objects')).map((from, i) => ({
-    from,
-    to: `${OBJECTS_DIR}/${i}`,
-  }));
-  writeGitDir({
-    directory,
-    gitDir: repository.gitDir,
-    repository,
-    checkStat: input.checkStat,
-    alternates: objects.map((o) => o.to),
-  });
-  const modules = join(repository.commonDir, 'modules');
-  if (existsSync(modules)) {
-    for (const name of submodules(modules)) {
-      const from = objectStores(join(modules, name, 'objects'));
-      const borrowed = from.map((path, i) => ({ from: path, to: `${OBJECTS_DIR}/modules/${name}/${i}` }));
-      objects.push(...borrowed);
-      writeSubmodule(
-        join(modules, name),
-        join(directory, 'modules', name),
-        borrowed.map((o) => o.to),
-        input.checkStat,
-        settingLines(repository, WHO),
-      );
-    }
-  }
+  const { repository, directory, checkStat } = input;
+  const places = { root: repository.root, commonDir: repository.commonDir, shown: input.shown };
+  const objects: { from: string; to: string }[] = [];
+  const borrow = (gitDir: string, to: string): string[] =>
+    objectStores(gitDir, places).map(({ path, inWorkspace }, i) => {
+      if (inWorkspace) return path;
+      objects.push({ from: path, to: `${to}/${i}` });
+      return `${to}/${i}`;
+    });
+  writeGitDir({ directory, repository, checkStat, alternates: borrow(repository.commonDir, OBJECTS_DIR) });
+  // Those of a linked worktree are its own.
+  const modules = join(repository.gitDir, 'modules');
+  for (const name of submodules(modules))
+    writeSubmodule(
+      join(modules, name),
+      join(directory, 'modules', name),
+      borrow(join(modules, name), `${OBJECTS_DIR}/modules/${name}`),
+      checkStat,
+      settingLines(repository, WHO),
+    );
   return { directory, objects };
 }
 
 function writeGitDir(input: {
   directory: string;
-  gitDir: string;
   repository: Repository;
   checkStat: 'full' | 'minimal';
   alternates: readonly string[];
 }): void {
-  const { directory, gitDir, repository } = input;
+  const { directory, repository } = input;
+  const { gitDir } = repository;
   skeleton(directory, input.alternates);
   writeFileSync(
     join(directory, 'HEAD'),
@@ -83,7 +68,7 @@ function writeGitDir(input: {
   // Where a detached HEAD was detached stands in its log alone.
   if (repository.headRef === null) {
     mkdirSync(join(directory, 'logs'), { recursive: true });
-    copyIfThere(join(gitDir, 'logs/HEAD'), join(directory, 'logs/HEAD'));
+    copyReal(gitDir, 'logs/HEAD', directory);
   }
 }
 
@@ -97,7 +82,10 @@ function allRefs({ refs, headRef, headCommit }: Repository): Repository['refs'] 
 
 function skeleton(directory: string, alternates: readonly string[]): void {
   for (const name of ['objects/info', 'refs', 'info']) mkdirSync(join(directory, name), { recursive: true });
-  writeFileSync(join(directory, 'objects/info/alternates'), alternates.map((path) => `${path}\n`).join(''));
+  writeFileSync(
+    join(directory, 'objects/info/alternates'),
+    alternates.map((path) => `${path.includes('\n') ? quote(path) : path}\n`).join(''),
+  );
 }
 
 // What an operation in progress has left behind, so that "git status" inside tells the same story as outside.
@@ -123,19 +111,13 @@ function copyState(gitDir: string, commonDir: string, directory: string): void {
   const there = readdirSync(gitDir);
   for (const name of there) {
     // A split index keeps most of itself in a second file.
-    if (STATE_FILES.has(name) || name.startsWith('sharedindex.'))
-      copyIfThere(join(gitDir, name), join(directory, name));
-    else if (STATE_DIRS.has(name)) cpSync(join(gitDir, name), join(directory, name), { recursive: true });
+    if (STATE_FILES.has(name) || STATE_DIRS.has(name) || name.startsWith('sharedindex.'))
+      copyReal(gitDir, name, directory);
   }
   for (const name of SHARED_FILES) {
-    copyIfThere(join(commonDir, name), join(directory, name));
-    if (gitDir !== commonDir) copyIfThere(join(gitDir, name), join(directory, name));
+    copyReal(commonDir, name, directory);
+    if (gitDir !== commonDir) copyReal(gitDir, name, directory);
   }
-}
-
-function copyIfThere(from: string, to: string): void {
-  // A link in a git directory that somebody else packed could name any file of the user's.
-  if (lstatSync(from, { throwIfNoEntry: false })?.isFile() === true) copyFileSync(from, to, constants.COPYFILE_FICLONE);
 }
 
 // Only settings that say how files are stored and who commits. Everything that names a program or a place stays outside.
@@ -173,42 +155,14 @@ function quote(value: string): string {
   return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;
 }
 
-/**
- * A git directory that somebody else packed may name any directory as a store: only what is one is shown. A store holds
- * nothing but its packs and directories of two hexadecimal digits.
- */
-function isObjectStore(path: string): boolean {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return false;
-  return readdirSync(path).every((name) => /^(pack|info|[0-9a-f]{2}|maintenance\.lock|tmp_.*)$/.test(name));
-}
-
-/** The store itself and those it borrows from, in git's order. */
-function objectStores(first: string, seen = new Set<string>()): string[] {
-  if (seen.has(first) || !isObjectStore(first)) return [];
-  seen.add(first);
-  const file = join(first, 'info/alternates');
-  const lines = existsSync(file)
-    ? readFileSync(file, 'utf8')
-        .split('\n')
-        .filter((line) => line !== '' && !line.startsWith('#'))
-    : [];
-  // As git has it: relative to where the store really is.
-  return [
-    first,
-    ...lines.flatMap((line) => objectStores(line.startsWith('/') ? line : join(realpathSync(first), line), seen)),
-  ];
-}
-
 /** Names below .git/modules that are git directories; a submodule's name may have slashes in it. */
 function submodules(modules: string, prefix = ''): string[] {
-  return readdirSync(join(modules, prefix), { withFileTypes: true })
-    .filter((e) => e.isDirectory())
-    .flatMap((entry) => {
-      const name = prefix === '' ? entry.name : `${prefix}/${entry.name}`;
-      if (!existsSync(join(modules, name, 'HEAD'))) return submodules(modules, name);
-      const nested = join(modules, name, 'modules');
-      return [name, ...(existsSync(nested) ? submodules(modules, `${name}/modules`) : [])];
-    });
+  if (lstatSync(join(modules, prefix), { throwIfNoEntry: false })?.isDirectory() !== true) return [];
+  return readdirSync(join(modules, prefix)).flatMap((entry) => {
+    const name = prefix === '' ? entry : `${prefix}/${entry}`;
+    const isOne = lstatSync(join(modules, name, 'HEAD'), { throwIfNoEntry: false }) !== undefined;
+    return isOne ? [name, ...submodules(modules, `${name}/modules`)] : submodules(modules, name);
+  });
 }
 
 // A submodule's work tree finds its git directory by the relative path in its .git file, so it stands at the same place.
@@ -221,9 +175,9 @@ function writeSubmodule(
 ): void {
   skeleton(to, alternates);
   copyState(from, from, to);
-  for (const name of ['HEAD', 'packed-refs']) copyIfThere(join(from, name), join(to, name));
-  cpSync(join(from, 'refs'), join(to, 'refs'), { recursive: true });
-  const config = readFileSync(join(from, 'config'), 'utf8');
+  for (const name of ['HEAD', 'packed-refs', 'refs']) copyReal(from, name, to);
+  const settingsAt = realFile(from, 'config');
+  const config = settingsAt === null ? '' : readFileSync(settingsAt, 'utf8');
   const worktree = /^\s*worktree\s*=\s*(.+)$/m.exec(config)?.[1];
   const format = /^\s*objectformat\s*=\s*"?sha256\b/im.test(config)
     ? ['[extensions]', '\tobjectformat = sha256', '[core]', '\trepositoryformatversion = 1']

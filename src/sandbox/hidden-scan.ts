@@ -45,6 +45,8 @@ const RACY_MS = 2000;
 export function scanHidden(input: {
   project: string;
   matches: (path: string, isDirectory: boolean) => boolean;
+  /** The project's own .git is not shown at all. */
+  skipGit: boolean;
   key: string;
   memory: ScanMemory | null;
   nowMs: number;
@@ -60,7 +62,7 @@ export function scanHidden(input: {
     if (stat === undefined) continue;
     let record = known[dir];
     if (record === undefined || record.m !== stat.mtimeMs || record.c !== stat.ctimeMs) {
-      record = { m: stat.mtimeMs, c: stat.ctimeMs, ...readDirectory(at, dir, input.matches) };
+      record = { m: stat.mtimeMs, c: stat.ctimeMs, ...readDirectory(at, dir, input) };
       changed = true;
     }
     if (Math.max(stat.mtimeMs, stat.ctimeMs) < input.nowMs - RACY_MS) next[dir] = record;
@@ -87,12 +89,12 @@ export function readScanMemory(file: string): ScanMemory | null {
 function readDirectory(
   at: string,
   dir: string,
-  matches: (path: string, isDirectory: boolean) => boolean,
+  { matches, skipGit }: { matches: (path: string, isDirectory: boolean) => boolean; skipGit: boolean },
 ): { dirs: string[]; hits: Found[] } {
   const dirs: string[] = [];
   const hits: Found[] = [];
   for (const entry of entries(at)) {
-    if (entry.name === '.git' && dir === '') continue;
+    if (skipGit && entry.name === '.git' && dir === '') continue;
     const path = dir === '' ? entry.name : `${dir}/${entry.name}`;
     const directory = entry.isDirectory();
     if (entry.isSocket()) hits.push({ path, directory: false, why: 'socket' });

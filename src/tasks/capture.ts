@@ -1,7 +1,7 @@
 // tasks/capture.ts: take what a finished sandbox changed out of it, as git objects in our own staging repository.
 // Invariant: the host reads names and types by descriptor and nothing else; ignore rules, extended attributes and file
 // contents are read by programs in a throw-away sandbox, and contents come out as a checked pack only.
-import { existsSync, lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { Refusal } from '../protocol/changes.ts';
@@ -117,13 +117,15 @@ async function listChanges(task: StoredTask, ask: Ask): Promise<UpperListing> {
           input: probe.input,
         });
   const opaque = answer === null ? new Set<string>() : parseOpaque(answer, directories);
-  return listUpper({
+  const listing = listUpper({
     upper: paths.upper,
     lower: task.task.project,
     hidden: (path) => hidden.has(path),
     isOpaque: (path) => opaque.has(path),
     limits: UPPER_LIMITS,
   });
+  // Of a linked worktree: a directory of ours over its .git file, and the place of a mount while the sandbox ran.
+  return task.task.git ? { ...listing, refused: listing.refused.filter(({ path }) => path !== '.git') } : listing;
 }
 
 function refuseNames(listing: UpperListing): { entries: UpperListing['entries']; refused: Refusal[] } {
@@ -206,7 +208,8 @@ async function askIgnored(
   writeFileSync(
     join(git, 'info/exclude'),
     excludes
-      .filter((path) => existsSync(path))
+      // Settings and git directory may be somebody else's: a pipe or /dev/zero would never end.
+      .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true)
       .map((path) => readFileSync(path, 'utf8'))
       .join('\n'),
   );

@@ -21,17 +21,20 @@ export interface HiddenFiles {
 }
 
 export async function findHidden(world: World, project: Project, config: EffectiveConfig): Promise<HiddenFiles> {
-  const key = JSON.stringify([project.root, config.hide, config.reveal]);
+  const hide = [...GIT_SETTINGS, ...config.hide];
+  const skipGit = project.repository !== null;
+  const key = JSON.stringify([project.root, skipGit, hide, config.reveal]);
   const memoryFile = join(world.cacheDir, `scan-${shortHash(project.root)}.json`);
   const scan = scanHidden({
     project: project.root,
-    matches: lazily(() => compileHidden(config.hide, config.reveal)),
+    matches: lazily(() => compileHidden(hide, config.reveal)),
+    skipGit,
     key,
     memory: readScanMemory(memoryFile),
     nowMs: world.now().getTime(),
   });
   if (scan.changed) remember(memoryFile, JSON.stringify(scan.memory));
-  const named = scan.found.filter((hit) => hit.why === 'pattern').map((hit) => hit.path);
+  const named = scan.found.filter((hit) => hit.why === 'pattern' && !IN_GIT.test(hit.path)).map((hit) => hit.path);
   const tracked = await trackedAmong(world, project, named);
   const asked = compilePatterns(config.hide.slice(HIDE.length));
   const wanted = new Set(scan.found.filter((hit) => asked(hit.path, hit.directory)).map((hit) => hit.path));
@@ -45,6 +48,23 @@ export async function findHidden(world: World, project: Project, config: Effecti
     trackedSecrets: tracked.filter((file) => ![...wanted].some((path) => file === path || file.startsWith(`${path}/`))),
   };
 }
+
+// Of repositories within the project: their addresses often have a password in them, and a header may be one. Without
+// settings git takes them for ordinary repositories. A branch may be called "config" too.
+const GIT_SETTINGS = [
+  '**/.git/config',
+  '**/.git/config.worktree',
+  '**/.git/worktrees/*/config.worktree',
+  '**/.git/modules/**/config',
+  '**/.git/modules/**/config.worktree',
+  '**/.git/remotes/',
+  '**/.git/branches/',
+  '!**/.git/modules/**/refs/**',
+  '!**/.git/modules/**/logs/**',
+];
+
+/** Never tracked, so there is no need to ask. */
+const IN_GIT = /(^|\/)\.git\//;
 
 /** One tracked file does not open a directory of secrets: every other file in it stays hidden. */
 function untrackedBelow(root: string, dir: string, tracked: ReadonlySet<string>): string[] {

@@ -84,7 +84,12 @@ function borrowedObjects(world: World, plan: RunPlan): readonly { from: string; 
   mkdirSync(world.cacheDir, { recursive: true, mode: 0o700 });
   const scratch = mkdtempSync(join(world.cacheDir, 'plan-'));
   try {
-    return createPrivateGit({ repository: plan.project.repository, directory: scratch, checkStat: 'full' }).objects;
+    return createPrivateGit({
+      repository: plan.project.repository,
+      directory: scratch,
+      checkStat: 'full',
+      shown: plan.config.mounts.map(({ path }) => path),
+    }).objects;
   } finally {
     removeTree(scratch);
   }

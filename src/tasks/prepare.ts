@@ -1,6 +1,6 @@
 // tasks/prepare.ts: from a directory and a command to a SandboxSpec and everything it stands on.
 // Invariant: plan first, act last. `planRun` writes nothing but its memory of the last scan; `createRun` makes the directories.
-import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { giveTree } from '../lib/files.ts';
@@ -8,6 +8,7 @@ import { hostPath, type SandboxSpec, type WorkspaceMount } from '../protocol/spe
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import { listEtc } from '../config/etc.ts';
 import { loadConfig } from '../config/load.ts';
+import type { Repository } from '../git/inspect.ts';
 import { createPrivateGit } from '../git/private-git.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { ensureEtcCopy } from '../sandbox/etc-copy.ts';
@@ -90,7 +91,7 @@ export async function createRun(world: World, plan: RunPlan, paths: TaskPaths, t
     mkdirSync(paths.upper, { mode: projectMode });
     mkdirSync(paths.work, { mode: 0o755 });
     // In a linked worktree or a submodule .git is a file, on which no directory can be mounted: a directory in the upper covers it.
-    if (project.repository !== null && statSync(join(project.root, '.git')).isFile())
+    if (project.repository !== null && !lstatSync(join(project.root, '.git')).isDirectory())
       mkdirSync(join(paths.upper, '.git'));
   } else {
     const { copyProject } = await import('./copy-project.ts');
@@ -107,6 +108,7 @@ export async function createRun(world: World, plan: RunPlan, paths: TaskPaths, t
       repository: project.repository,
       directory,
       checkStat: world.uid === 0 || plan.workspace === 'copy' ? 'minimal' : 'full',
+      shown: plan.config.mounts.map(({ path }) => path),
     }).objects;
   });
   for (const dir of [paths.upper, paths.work, paths.home, paths.git, paths.copy]) giveTree(dir, user);
@@ -127,6 +129,7 @@ export function describeRun(
       : {
           mounts: [
             { from: paths.git, to: join(project.root, '.git'), writable: true, why: "the task's own git directory" },
+            ...linkedModules(project.repository, paths.git),
             ...gitObjects(paths.git).map((store) => ({ ...store, writable: false, why: 'objects of your repository' })),
           ],
         };
@@ -154,6 +157,18 @@ export function describeRun(
     kernel: config.kernel,
     taskName,
   });
+}
+
+/** The submodules of a linked worktree look for their git directories beside its entry in the main repository. */
+function linkedModules(
+  { gitDir, commonDir }: Repository,
+  directory: string,
+): { from: string; to: string; writable: boolean; why: string }[] {
+  const to = join(gitDir, 'modules');
+  if (gitDir === commonDir || !existsSync(to)) return [];
+  return [
+    { from: join(directory, 'modules'), to, writable: true, why: "the task's own git directories of submodules" },
+  ];
 }
 
 function workspaceMount(plan: RunPlan, paths: TaskPaths): WorkspaceMount {

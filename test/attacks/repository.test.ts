@@ -2,7 +2,17 @@
 // git directory was made to reach further than the project. What it names is not shown.
 // A clone cannot be made like this; what is unpacked can.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
@@ -33,11 +43,12 @@ function addSecrets(machine: Machine): void {
   git('init', '-q');
   git('add', '-A');
   git('commit', '-q', '-m', 'private');
+  git('branch', SECRET);
 }
 
 /** Looks inside wherever the secret could have come in: below the borrowed objects, in the git directory, in every object. */
 const SEARCH = `for dir in /run/ags/objects/* /run/ags/objects/*/* /run/ags/objects/*/*/*; do cat "$dir/secret.txt" "$dir/.ssh/id_ed25519" "$dir/id_ed25519" "$dir/code/sibling/private.txt" "$dir$HOME/secret.txt"; done 2>/dev/null
-grep -rsF '${SECRET}' .git; git cat-file --batch-all-objects --batch 2>/dev/null | grep -aF '${SECRET}'; ls -A "$HOME/code"; cat ../sibling/private.txt 2>/dev/null; echo searched`;
+grep -rsF '${SECRET}' .git; for dir in .git .git/modules/*; do git --git-dir "$dir" cat-file --batch-all-objects --batch 2>/dev/null | grep -aF '${SECRET}'; done; ls -A "$HOME/code"; cat ../sibling/private.txt 2>/dev/null; echo searched`;
 
 const git = (machine: Machine, path: string): string => join(machine.project, '.git', path);
 const PLANTINGS: readonly (readonly [string, (machine: Machine) => void])[] = [
@@ -84,6 +95,95 @@ const PLANTINGS: readonly (readonly [string, (machine: Machine) => void])[] = [
       symlinkSync(join(m.home, '.ssh/id_ed25519'), git(m, 'modules/sub/config'))
     ),
   ],
+  [
+    'borrows objects from another repository',
+    (m) => writeFileSync(git(m, 'objects/info/alternates'), '../../../sibling/.git/objects\n'),
+  ],
+  [
+    'borrows objects from a store of its own that borrows them from another repository',
+    (m) => (
+      mkdirSync(git(m, 'objects/ab/info'), { recursive: true }),
+      writeFileSync(git(m, 'objects/info/alternates'), 'ab\n'),
+      writeFileSync(git(m, 'objects/ab/info/alternates'), '../../../../sibling/.git/objects\n')
+    ),
+  ],
+  [
+    'has the objects of another repository in place of its own',
+    (m) => (
+      renameSync(git(m, 'objects'), git(m, 'objects.away')),
+      symlinkSync('../../sibling/.git/objects', git(m, 'objects'))
+    ),
+  ],
+  [
+    'has a submodule that borrows objects from another repository',
+    (m) => (
+      mkdirSync(git(m, 'modules/sub/objects/info'), { recursive: true }),
+      mkdirSync(git(m, 'modules/sub/refs')),
+      writeFileSync(git(m, 'modules/sub/HEAD'), 'ref: refs/heads/main\n'),
+      writeFileSync(git(m, 'modules/sub/config'), ''),
+      writeFileSync(git(m, 'modules/sub/objects/info/alternates'), join(m.home, 'code/sibling/.git/objects\n'))
+    ),
+  ],
+  [
+    'has another repository for its submodules',
+    (m) => (mkdirSync(git(m, 'modules')), symlinkSync('../../../sibling/.git', git(m, 'modules/sub'))),
+  ],
+  [
+    'has the submodules of another repository',
+    (m) => (
+      cpSync(join(m.home, 'code/sibling/.git'), join(m.home, 'modules/x'), { recursive: true }),
+      symlinkSync('../../../modules', git(m, 'modules'))
+    ),
+  ],
+  [
+    'has the branches of another repository',
+    (m) => (rmSync(git(m, 'refs'), { recursive: true }), symlinkSync('../../sibling/.git/refs', git(m, 'refs'))),
+  ],
+  [
+    'has the packed branches of another repository',
+    (m) => (
+      writeFileSync(join(m.home, 'code/sibling/.git/packed-refs'), `${'1'.repeat(40)} refs/heads/${SECRET}\n`),
+      symlinkSync('../../sibling/.git/packed-refs', git(m, 'packed-refs'))
+    ),
+  ],
+  [
+    'has the log of another repository',
+    (m) => (
+      m.git('checkout', '-q', '--detach'),
+      writeFileSync(join(m.home, 'code/sibling/.git/logs/HEAD'), `${SECRET}\n`),
+      rmSync(git(m, 'logs'), { recursive: true }),
+      symlinkSync('../../sibling/.git/logs', git(m, 'logs'))
+    ),
+  ],
+  [
+    'is a file that points to a worktree of another repository',
+    (m) => (
+      m.git('-C', '../sibling', 'worktree', 'add', '-q', '--detach', join(m.home, 'elsewhere')),
+      renameSync(join(m.project, '.git'), join(m.home, 'away.git')),
+      writeFileSync(join(m.project, '.git'), 'gitdir: ../sibling/.git/worktrees/elsewhere\n')
+    ),
+  ],
+  [
+    'is a file that points to a worktree of its own making',
+    (m) => (
+      renameSync(join(m.project, '.git'), join(m.project, 'x')),
+      writeFileSync(join(m.project, '.git'), 'gitdir: x\n'),
+      writeFileSync(join(m.project, 'x/gitdir'), join(m.project, '.git\n')),
+      writeFileSync(join(m.project, 'x/commondir'), '../../sibling/.git\n')
+    ),
+  ],
+  [
+    'has pipes in places that are read',
+    (m) => {
+      rmSync(git(m, 'info/exclude'), { force: true });
+      const pipes = ['MERGE_MSG', 'info/exclude', 'index.lock'].map((name) => git(m, name));
+      execFileSync('mkfifo', pipes);
+    },
+  ],
+  [
+    'says that its work tree is another repository',
+    (m) => m.git('config', 'core.worktree', join(m.home, 'code/sibling')),
+  ],
   ['says that its work tree is its parent', (m) => m.git('config', 'core.worktree', '../..')],
   [
     'is a file that points to another repository',
@@ -117,6 +217,42 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     // It works, or it refuses with a reason.
     const refused = run.code !== 0 && /^ags: /m.test(run.stderr) && !run.stderr.includes('this is a bug');
     expect(refused ? 'project\nsearched\n' : run.stdout).toBe('project\nsearched\n');
+  });
+
+  test('A89: no program that a git directory names is started on the host', async () => {
+    using machine = createMachine(caller);
+    const ran = join(machine.root, 'ran');
+    mkdirSync(ran);
+    giveTo(ran, machine.uid);
+    machine.write('.gitattributes', '* filter=evil diff=evil merge=evil\n');
+    machine.write('old.txt', 'old\n');
+    machine.git('add', '-A');
+    machine.git('commit', '-q', '-m', 'attributes');
+    const hooks = 'post-checkout post-index-change pre-commit fsmonitor-watchman reference-transaction'.split(' ');
+    for (const name of hooks)
+      writeFileSync(git(machine, `hooks/${name}`), `#!/bin/sh\ntouch ${ran}/hook\n`, { mode: 0o755 });
+    appendFileSync(git(machine, 'config'), evilSettings(ran));
+    // Whoever asks for what is missing makes git fetch it.
+    const missing = machine.git('rev-parse', 'HEAD:old.txt').trim();
+    rmSync(git(machine, `objects/${missing.slice(0, 2)}/${missing.slice(2)}`));
+    giveTo(machine.project, machine.uid);
+    const said = [
+      await machine.ags([
+        'exec',
+        '--review',
+        'later',
+        '--',
+        'sh',
+        '-c',
+        'echo new > old.txt; rm README.md; echo x > x',
+      ]),
+    ];
+    machine.write('old.txt', 'changed outside\n');
+    for (const args of [['plan', '--', 'true'], ['list'], ['diff'], ['review', '--json'], ['review', '--accept-all']])
+      said.push(await machine.ags(args));
+    expect(readdirSync(ran)).toEqual([]);
+    expect(said.filter((run) => run.stderr.includes('this is a bug'))).toEqual([]);
+    expect(machine.has('x')).toBe(true);
   });
 
   test('A83: what is planted in a linked worktree never reaches the repository it belongs to', async () => {
@@ -158,6 +294,50 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     expect([readTree(machine), readFileSync(git(machine, 'modules/lib/config'), 'utf8')]).toEqual(before);
   });
 });
+
+/** Everything in git's settings that names a program, each leaving its own mark. */
+function evilSettings(ran: string): string {
+  const touch = (name: string): string => `"touch ${ran}/${name} #"`;
+  return `
+[core]
+	repositoryformatversion = 1
+	fsmonitor = ${touch('fsmonitor')}
+	pager = ${touch('pager')}
+	editor = ${touch('editor')}
+	sshCommand = ${touch('ssh')}
+	askPass = ${touch('askpass')}
+	gitProxy = ${touch('proxy')}
+	alternateRefsCommand = ${touch('alternates')}
+[extensions]
+	partialClone = evil
+[remote "evil"]
+	url = "ext::touch ${ran}/fetched"
+	promisor = true
+	uploadpack = ${touch('uploadpack')}
+[protocol]
+	allow = always
+[protocol "ext"]
+	allow = always
+[filter "evil"]
+	clean = ${touch('clean')}
+	smudge = ${touch('smudge')}
+	process = ${touch('process')}
+[diff]
+	external = ${touch('diff')}
+[diff "evil"]
+	command = ${touch('diffdriver')}
+	textconv = ${touch('textconv')}
+[merge "evil"]
+	driver = ${touch('merge')}
+[alias]
+	ls-files = !${touch('alias').slice(1, -1)}
+	rev-parse = !${touch('alias').slice(1, -1)}
+[gpg]
+	program = ${touch('gpg')}
+[credential]
+	helper = "!touch ${ran}/credential"
+`;
+}
 
 /** Settings, refs and hooks of the repository, by name and content. */
 function readTree(machine: Machine): string {

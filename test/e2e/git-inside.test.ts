@@ -1,7 +1,16 @@
 // test/e2e/git-inside.test.ts: inside a sandbox git works as outside, quickly, and the user's own repository never notices.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
@@ -143,6 +152,49 @@ describe.each(CALLERS)('as %s', (caller) => {
       'git remote; git config --list | grep -E "token|credential|filter|fsmonitor|alias"; ls .git/hooks; git checkout -q side; ls /tmp/ran',
     ]);
     expect(run).toMatchObject({ stdout: '', stderr: expect.stringContaining("cannot access '/tmp/ran'") as string });
+  });
+});
+
+describe.each(CALLERS)('repositories within the project, as %s', (caller) => {
+  const TOKEN = 'CANARY-in-an-address';
+
+  /** With a submodule of its own, and a branch that is called "config" in both. */
+  function addNested(machine: Machine): void {
+    const git = (...args: string[]): string =>
+      machine.git('-c', 'protocol.file.allow=always', '-c', 'user.name=D', '-c', 'user.email=d@e', ...args);
+    for (const name of ['../library', 'nested']) {
+      git('init', '-q', '-b', 'main', name);
+      git('-C', name, 'commit', '-q', '--allow-empty', '-m', 'first');
+      git('-C', name, 'branch', 'config');
+    }
+    git('-C', 'nested', 'submodule', '--quiet', 'add', join(machine.home, 'code/library'), 'lib');
+    git('-C', 'nested', 'commit', '-q', '-m', 'lib');
+    git('-C', 'nested/lib', 'branch', 'config');
+    for (const name of ['nested', 'nested/lib'])
+      git('-C', name, 'config', 'remote.origin.url', `https://user:${TOKEN}@example.test/x.git`);
+  }
+
+  test('their settings are not seen, and git works in them all the same', async () => {
+    using machine = repository(caller);
+    addNested(machine);
+    const run = await machine.ags([
+      'exec',
+      '--',
+      'sh',
+      '-c',
+      `grep -rl ${TOKEN} .; cd nested; git log --format=%s; git status --short; git remote -v; git rev-parse --verify -q config > /dev/null && echo kept; cd lib; git log --format=%s; git status --short; git rev-parse --verify -q config > /dev/null && echo kept; git -c user.name=A -c user.email=a@b commit -q --allow-empty -m inside && git log --format=%s`,
+    ]);
+    expect(run).toMatchObject({ code: 0, stdout: 'lib\nfirst\nkept\nfirst\nkept\ninside\nfirst\n' });
+    const shown = await machine.ags(['exec', '--reveal', 'nested/.git/config', '--', 'grep', '-rl', TOKEN, '.']);
+    expect(shown.stdout).toBe('./nested/.git/config\n');
+  });
+
+  test('nor are those of a .git that git takes for none', async () => {
+    using machine = repository(caller);
+    machine.git('config', 'remote.origin.url', `https://user:${TOKEN}@example.test/x.git`);
+    rmSync(join(machine.project, '.git/HEAD'));
+    const run = await machine.ags(['exec', '--', 'sh', '-c', `grep -rl ${TOKEN} .; cat src/a.txt`]);
+    expect(run).toMatchObject({ code: 0, stdout: 'one\ntwo\nthree\n' });
   });
 });
 

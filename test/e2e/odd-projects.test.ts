@@ -1,6 +1,6 @@
 // test/e2e/odd-projects.test.ts: projects that are not the ordinary case work like any other, or are refused in plain words.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
@@ -8,7 +8,7 @@ import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
 /** Git inside sees what git outside sees; one new file and one edit come out and are taken. */
 async function worksAt(machine: Machine, directory: string): Promise<void> {
   const story =
-    'git log --oneline -3; git status --short 2> /dev/null; git ls-files; git for-each-ref --format="%(refname)" refs/heads refs/tags';
+    'git log --oneline -3; git status --short 2> /dev/null; git ls-files; git for-each-ref --format="%(refname)" refs/heads refs/tags; git submodule --quiet foreach --recursive "pwd; git status --short; git log --oneline -1"';
   const outside = execFileSync('sh', ['-c', story], {
     cwd: directory,
     env: machine.env,
@@ -29,6 +29,10 @@ async function worksAt(machine: Machine, directory: string): Promise<void> {
     { cwd: directory },
   );
   expect(run).toMatchObject({ code: 0, stdout: `${outside}made\n` });
+  const seen = JSON.parse((await machine.ags(['review', '--json'], { cwd: directory })).stdout) as {
+    refused: unknown[];
+  };
+  expect(seen.refused).toEqual([]);
   expect(await machine.ags(['review', '--accept', 'made.txt', '--discard-all'], { cwd: directory })).toMatchObject({
     code: 0,
     stderr: expect.stringContaining('1 taken') as string,
@@ -135,7 +139,52 @@ const STATES: readonly (readonly [string, (machine: Machine) => string | undefin
     'borrowed objects',
     (machine) => {
       machine.git('clone', '-q', '--shared', machine.project, '../borrower');
+      // Nothing tells it from an archive that names somebody's repository: the user has to say so.
+      mkdirSync(join(machine.home, '.config/ags'), { recursive: true });
+      writeFileSync(
+        join(machine.home, '.config/ags/config.yaml'),
+        `mounts:\n  - path: ${machine.project}/.git/objects\n`,
+      );
+      giveTo(join(machine.home, '.config'), machine.uid);
       return join(machine.home, 'code/borrower');
+    },
+  ],
+  [
+    'a linked worktree with submodules, one of them in another',
+    (machine) => {
+      const library = addLibrary(machine);
+      const add = ['-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add'];
+      const outer = join(machine.home, 'code/outer');
+      machine.git('clone', '-q', library, outer);
+      machine.git('-C', outer, ...add, library, 'inner');
+      machine.git('-C', outer, 'commit', '-q', '-m', 'inner');
+      machine.git(...add, outer, 'libs/outer');
+      commit(machine, 'submodules');
+      machine.git('worktree', 'add', '-q', '../linked', '-b', 'side');
+      const linked = join(machine.home, 'code/linked');
+      machine.git(
+        '-C',
+        linked,
+        '-c',
+        'protocol.file.allow=always',
+        'submodule',
+        '--quiet',
+        'update',
+        '--init',
+        '--recursive',
+      );
+      writeFileSync(join(linked, 'libs/outer/inner/lib.txt'), 'changed\n');
+      return linked;
+    },
+  ],
+  [
+    'a separate git directory that knows its work tree, by a link',
+    (machine) => {
+      renameSync(join(machine.project, '.git'), join(machine.home, 'elsewhere'));
+      symlinkSync(join(machine.home, 'elsewhere'), join(machine.project, '.git'));
+      giveTo(machine.project, machine.uid);
+      machine.git('config', 'core.worktree', machine.project);
+      return undefined;
     },
   ],
   [

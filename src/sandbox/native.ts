@@ -178,7 +178,7 @@ function openStatus(runDir: string): number {
 const STATUS_BYTES = 1024;
 
 /** Making namespaces and mounts takes milliseconds; on a machine that is out of breath, seconds. */
-const ANSWER_MS = 30_000;
+const ANSWER_MS = 20_000;
 
 interface Init {
   readonly pid: number;
@@ -245,7 +245,7 @@ function attach(child: ChildProcess, status: number): Promise<Sandbox> {
         const seconds = ANSWER_MS / 1000;
         killGroup(child);
         return reject(
-          new AgsError('backend.failed', `bwrap did not answer in ${seconds} seconds; the command was not run.`, {
+          new AgsError('backend.unprotected', `bwrap did not answer in ${seconds} seconds; the command was not run.`, {
             hint: 'Is the machine busy, or a file system not reachable? See also: ags doctor',
           }),
         );

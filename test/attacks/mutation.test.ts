@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Mount, SandboxSpec } from '../../src/protocol/spec.ts';
 import { hostPath, sandboxPath } from '../../src/protocol/spec.ts';
+import type { Launch } from '../../src/sandbox/native-launch.ts';
 import { assemble } from '../../src/sandbox/seccomp.ts';
 import { CALLERS, createMachine, type Caller, type Machine } from '../harness.ts';
 import { breaches } from './attack.ts';
@@ -40,6 +41,10 @@ const show = (path: string, writable = false): Mount => ({
 const writable = (why: string): Mutation =>
   mounts((mount) => [mount.kind === 'bind' && mount.why === why ? { ...mount, writable: true } : mount]);
 
+/** The first process can be seen, and whatever it knows. */
+const uncovered = (l: Launch): Launch =>
+  instead(l, ['--perms', '0555', '--tmpfs', '/proc/1', '--remount-ro', '/proc/1'], []);
+
 const PROTECTIONS: readonly Protection[] = [
   { name: 'a network namespace', launch: (l) => without(l, '--unshare-net') },
   {
@@ -51,7 +56,22 @@ const PROTECTIONS: readonly Protection[] = [
   { name: 'a cgroup namespace', launch: (l) => without(l, '--unshare-cgroup') },
   { name: 'the kernel limit on user namespaces', launch: (l) => without(l, '--disable-userns'), behind: noFilter },
   { name: 'an empty environment', launch: (l) => without(l, '--clearenv') },
-  { name: 'a clean environment of the launcher', callerEnv: true },
+  {
+    name: 'a clean environment of the launcher',
+    callerEnv: true,
+    launch: uncovered,
+    behind: { launch: uncovered },
+  },
+  { name: 'the cover over the first process', launch: uncovered },
+  {
+    name: 'the veil over tool directories',
+    launch: (l) => ({
+      ...l,
+      argv: l.argv.map((word) => (word === 'mapveil' ? 'map' : word)),
+      // A user's binds need no stage without it.
+      bwrapArgs: l.bwrapArgs.map((word) => l.staged.find((s) => !s.mapped && word.endsWith(`/${s.at}`))?.from ?? word),
+    }),
+  },
   { name: 'dropping capabilities', launch: (l) => without(l, '--cap-drop', 1), only: 'user' },
   {
     name: 'an identity that is not root inside',
@@ -60,7 +80,7 @@ const PROTECTIONS: readonly Protection[] = [
   },
   {
     name: 'giving root up',
-    launch: (l) => ({ ...l, argv: l.argv.map((word) => (/^\d+(,\d+){3}$/.test(word) ? '0,0,0,0' : word)) }),
+    launch: (l) => ({ ...l, argv: l.argv.map((word) => (word === '1001,1001,0,0' ? '0,0,0,0' : word)) }),
     only: 'root',
   },
   { name: 'a session of its own', launch: (l) => without(l, '--new-session') },
@@ -110,7 +130,7 @@ const PROTECTIONS: readonly Protection[] = [
   },
   {
     name: 'the list of what is visible',
-    ...mounts((mount) => (mount.kind === 'dev' ? [mount, show('/root'), show('/boot')] : [mount])),
+    ...mounts((mount) => (mount.kind === 'dev' ? [mount, show('/boot')] : [mount])),
   },
   { name: 'a list of variables', spec: (spec) => ({ ...spec, env: { ...spec.env, SECRET_TOKEN: 'x' } }) },
   { name: 'read-only system directories', ...writable('the system') },
@@ -140,10 +160,14 @@ const PROTECTIONS: readonly Protection[] = [
   { name: 'closed descriptors', descriptor: true },
   {
     name: 'arguments out of sight',
-    launch: (l) => ({
-      ...l,
-      argv: l.argv.flatMap((word, i) => (word === '--args' ? l.bwrapArgs : l.argv[i - 1] === '--args' ? [] : [word])),
-    }),
+    behind: { launch: uncovered },
+    launch(l) {
+      const { bwrapArgs } = uncovered(l);
+      return {
+        ...l,
+        argv: l.argv.flatMap((word, i) => (word === '--args' ? bwrapArgs : l.argv[i - 1] === '--args' ? [] : [word])),
+      };
+    },
   },
 ];
 

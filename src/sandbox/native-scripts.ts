@@ -31,7 +31,7 @@ my @staged = splice @ARGV, 0, 2 * shift @ARGV;
 sub fail { print STDERR "ags: $_[0]: $!\\n"; exit 96 }
 my $none = "\\0";
 syscall($prctl, 1, 9, 0, 0, 0);
-for my $file (@groups) { open(my $f, '>', $file) or fail("enter $file"); syswrite($f, $$) or fail("enter $file"); close $f }
+for my $file (@groups) { open(my $f, '>', $file) or fail("enter $file"); syswrite($f, '0') or fail("enter $file"); close $f }
 my ($bind, $type) = ("$stage\\0", "overlay\\0");
 syscall($mount, "$dir\\0", $bind, $none, 4096, 0) == 0 or fail('mount the run directory');
 chdir $stage or fail('enter the stage');

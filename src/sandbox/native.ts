@@ -137,7 +137,7 @@ function withoutStrangers(stdio: StdioList, nothing: number): StdioList {
 
 function closesOnExec(fd: number): boolean {
   try {
-    const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1] ?? '';
+    const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1] ?? '';
     return (Number.parseInt(flags, 8) & 0o2000000) !== 0;
   } catch {
     // The descriptor of the listing itself.
@@ -283,7 +283,7 @@ function readStatus(status: number): { initPid: number | null; exitCode: number 
 // bwrap reports when its own life is bound to ours. PID 1 inside binds its life to bwrap's, and then takes the filter.
 function isBound(initPid: number): boolean {
   try {
-    return /^Seccomp:\s*2/m.test(readFileSync(`/proc/${initPid}/status`, 'latin1'));
+    return /^Seccomp:\s*2/m.test(readFileSync(`/proc/${initPid}/status`, 'utf8'));
   } catch {
     return false;
   }
@@ -355,7 +355,7 @@ function firstChild(pid: number): number | null {
 
 function statOf(pid: number): { state: string; group: number; startTicks: string } | null {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The name of a program may hold spaces and brackets; the fields begin after the last closing one.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return { state: fields[0] ?? '', group: Number(fields[2]), startTicks: fields[19] ?? '' };

@@ -46,7 +46,7 @@ async function readiness(world: World, host: NativeHost): Promise<Readiness> {
 
 function readinessKey(world: World, host: NativeHost): string {
   const bwrap = statSync(host.programs.bwrap);
-  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   // Another build of ags may start sandboxes in another way.
   const self = statSync(fileURLToPath(import.meta.url)).mtimeMs;
   return JSON.stringify([

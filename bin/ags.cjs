@@ -29,7 +29,8 @@ function loadHot() {
     return { hot: require(hotFile), keep: () => undefined };
   }
   const { Script } = require('node:vm');
-  const source = fs.readFileSync(hotFile, 'utf8');
+  // The build leaves nothing in it but ASCII.
+  const source = fs.readFileSync(hotFile, 'latin1');
   const stamp = `${process.version}-${process.arch}-${source.length}-${Math.trunc(fs.statSync(hotFile).mtimeMs)}`;
   const file = cache === null ? null : path.join(cache, `code-${stamp}.bin`);
   const cachedData = file === null ? undefined : readOwn(file);

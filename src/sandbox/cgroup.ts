@@ -196,10 +196,17 @@ function group(parts: Parts): Cgroup {
 }
 
 function readStats(directories: readonly string[]): CgroupStats | null {
-  const text = (...files: string[]): string | undefined =>
-    files
-      .flatMap((file) => directories.map((directory) => readIfThere(join(directory, file))))
-      .find((found) => found !== undefined);
+  // Asked first, because most of these files are somewhere else, and a failed reading costs ten times a question.
+  const text = (...files: string[]): string | undefined => {
+    for (const file of files) {
+      for (const directory of directories) {
+        const path = join(directory, file);
+        const found = existsSync(path) ? readIfThere(path) : undefined;
+        if (found !== undefined) return found;
+      }
+    }
+    return undefined;
+  };
   const number = (...files: string[]): number | undefined => {
     const found = text(...files);
     return found === undefined ? undefined : Number(found);

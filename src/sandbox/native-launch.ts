@@ -134,11 +134,6 @@ function rootArgv(
 ): string[] {
   const numbers = SYSCALLS[input.arch];
   return [
-    'unshare',
-    '--mount',
-    '--propagation',
-    'private',
-    '--',
     'perl',
     '-e',
     ROOT_LAUNCHER,

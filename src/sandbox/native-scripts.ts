@@ -18,6 +18,7 @@ exec "$@"
 
 /**
  * Arguments: syscall numbers, the sandbox's ids and those of the project's owner (who is shown as the sandbox's user), run directory, stage, overlay options, cgroup files, staged paths, bwrap and its arguments.
+ * It makes its own mount namespace (one program less to start), from which nothing it mounts comes back.
  * The run directory is mounted over the stage, because the sandbox's user cannot walk down to it through root's home.
  * Pipes and the terminal are given to the sandbox's user, who could not open /dev/stderr otherwise; files are left alone.
  * open_tree, mount_setattr and move_mount have the same numbers on every architecture.
@@ -32,7 +33,9 @@ sub fail { print STDERR "ags: $_[0]: $!\\n"; exit 96 }
 my $none = "\\0";
 syscall($prctl, 1, 9, 0, 0, 0);
 for my $file (@groups) { open(my $f, '>', $file) or fail("enter $file"); syswrite($f, '0') or fail("enter $file"); close $f }
-my ($bind, $type) = ("$stage\\0", "overlay\\0");
+my ($top, $bind, $type) = ("/\\0", "$stage\\0", "overlay\\0");
+syscall($unshare, 0x20000) == 0 or fail('unshare failed');
+syscall($mount, $none, $top, $none, 0x44000, 0) == 0 or fail('make the mounts private');
 syscall($mount, "$dir\\0", $bind, $none, 4096, 0) == 0 or fail('mount the run directory');
 chdir $stage or fail('enter the stage');
 if (open(my $oom, '>', '/proc/self/oom_score_adj')) { syswrite $oom, '800'; close $oom }

@@ -40,7 +40,7 @@ export function createWorld(root, peers, quick) {
     quick,
     /** The ordinary user, and root if that is who runs this. */
     actors,
-    ags: (...args) => [process.execPath, ags, ...args],
+    ags: (...args) => [ags, ...args],
     /** null: not to be had on this machine. */
     srt:
       peers === null
@@ -61,7 +61,7 @@ export function createWorld(root, peers, quick) {
 function installAgs(root, to) {
   for (const part of ['bin', 'package.json', 'dist/bundle'])
     cpSync(join(root, part), join(to, part), { recursive: true });
-  return join(to, 'bin/ags.cjs');
+  return join(to, 'bin/ags');
 }
 
 function makeActor(dir, name, uid) {

@@ -1,45 +1,68 @@
 #!/usr/bin/env node
 'use strict';
-// The installed command. See src/cli/main.ts. CommonJS, because Node starts it sooner, and with the compiled code of the last
-// run, because compiling it again takes as long as starting the sandbox.
+// What the command is, once Node runs. See src/cli/main.ts. CommonJS, because Node starts it sooner, and with the compiled code
+// of the last run, because compiling it again takes as long as starting the sandbox.
 const fs = require('node:fs');
-const Module = require('node:module');
 const path = require('node:path');
 
-const bundle = path.join(__dirname, '../dist/bundle');
-// Node 22 and newer keep compiled code themselves.
-const keep = Module.enableCompileCache === undefined ? loadHot() : (Module.enableCompileCache(), () => undefined);
+// The class itself: "node:module" would load more than we need.
+const Module = module.constructor;
 
-require(`${bundle}/main.cjs`)
-  .main(process.argv.slice(2))
-  .then((code) => {
-    process.exitCode = code;
-    keep();
-  });
-
-/** Loads what every command needs. Compiled code belongs to one build and one Node; V8 refuses any other. */
-function loadHot() {
-  const { Script } = require('node:vm');
-  const filename = `${bundle}/hot.cjs`;
-  const source = fs.readFileSync(filename, 'utf8');
-  const home = process.env.XDG_CACHE_HOME?.startsWith('/') ? process.env.XDG_CACHE_HOME : `${process.env.HOME}/.cache`;
-  const stamp = `${process.version}-${process.arch}-${source.length}-${Math.trunc(fs.statSync(filename).mtimeMs)}`;
-  const file = path.join(home, 'ags', `code-${stamp}.bin`);
-  const cachedData = readIfThere(file);
-  const script = new Script(Module.wrap(source), { filename, cachedData });
-  const hot = new Module(filename, module);
-  hot.filename = filename;
-  hot.loaded = true;
-  require.cache[filename] = hot;
-  script.runInThisContext().call(hot.exports, hot.exports, Module.createRequire(filename), hot, filename, bundle);
-  return cachedData !== undefined && script.cachedDataRejected !== true
-    ? () => undefined
-    : () => save(file, script.createCachedData());
+const { env } = process;
+if (env.AGS_NODE_EXTRA_CA_CERTS !== undefined) {
+  env.NODE_EXTRA_CA_CERTS = env.AGS_NODE_EXTRA_CA_CERTS;
+  delete env.AGS_NODE_EXTRA_CA_CERTS;
 }
 
-function readIfThere(file) {
+const bundle = path.join(__dirname, '../dist/bundle');
+const hotFile = `${bundle}/hot.cjs`;
+const cache = cacheDirectory();
+const { hot, keep } = loadHot();
+
+hot.main(process.argv.slice(2)).then((code) => {
+  process.exitCode = code;
+  keep();
+  // Reached when nothing is left to write. To take its memory apart first costs Node a millisecond or two.
+  process.on('exit', () => process.exit());
+});
+
+function loadHot() {
+  // Node 22 and newer keep compiled code themselves, but would do so in a directory that everybody can write.
+  if (Number.parseInt(process.versions.node, 10) >= 22) {
+    if (cache !== null) require('node:module').enableCompileCache?.(path.join(cache, 'compiled'));
+    return { hot: require(hotFile), keep: () => undefined };
+  }
+  const { Script } = require('node:vm');
+  // The build leaves nothing in it but ASCII.
+  const source = fs.readFileSync(hotFile, 'latin1');
+  const stamp = `${process.version}-${process.arch}-${source.length}-${Math.trunc(fs.statSync(hotFile).mtimeMs)}`;
+  const file = cache === null ? null : path.join(cache, `code-${stamp}.bin`);
+  const cachedData = file === null ? undefined : readOwn(file);
+  // Compiled code belongs to one build and one Node; V8 refuses any other.
+  const script = new Script(Module.wrap(source), { filename: hotFile, cachedData });
+  const made = new Module(hotFile, module);
+  made.filename = hotFile;
+  made.loaded = true;
+  require.cache[hotFile] = made;
+  script.runInThisContext().call(made.exports, made.exports, Module.createRequire(hotFile), made, hotFile, bundle);
+  const known = cachedData !== undefined && script.cachedDataRejected !== true;
+  return {
+    hot: made.exports,
+    keep: known || file === null ? () => undefined : () => save(file, script.createCachedData()),
+  };
+}
+
+/** null: the environment does not say where the user keeps such things. */
+function cacheDirectory() {
+  if (env.XDG_CACHE_HOME?.startsWith('/')) return path.join(env.XDG_CACHE_HOME, 'ags');
+  return env.HOME?.startsWith('/') ? path.join(env.HOME, '.cache/ags') : null;
+}
+
+/** What is run from here must have been written by this user: another one's home may be in the environment. */
+function readOwn(file) {
   try {
-    return fs.readFileSync(file);
+    const { uid, mode } = fs.lstatSync(file);
+    return uid === process.geteuid() && (mode & 0o022) === 0 ? fs.readFileSync(file) : undefined;
   } catch {
     return undefined;
   }

@@ -6,6 +6,8 @@ import type { Arguments, Verb } from './verb.ts';
 export function parseVerb(name: string, verb: Verb, argv: readonly string[]): Arguments | 'help' {
   const { own, command } = split(verb, argv);
   if (own.includes('--help') || own.includes('-h')) return 'help';
+  // The parser is a part of Node that has to be loaded first.
+  if (own.length === 0) return { values: {}, positionals: command };
   const options = Object.fromEntries(
     Object.entries(verb.options).map(([key, o]) => [
       key,

@@ -92,7 +92,7 @@ function readLoose(gitDir: string, dir: string, refs: Map<string, string>): bool
     }
     if (name.endsWith('.lock')) continue;
     if (!entry.isFile() || !isText(name)) return false;
-    const value = readFileSync(join(gitDir, name), 'latin1').trim();
+    const value = readFileSync(join(gitDir, name), 'utf8').trim();
     // refs/remotes/origin/HEAD points at another ref; inside it is of no use. A branch that does so is git's to follow.
     if (value.startsWith('ref: ') && dir.startsWith('refs/remotes/')) continue;
     if (!OID.test(value)) return false;

@@ -17,11 +17,11 @@ export function isAlive(identity: ProcessIdentity): boolean {
 
 function started(pid: number): string | null {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The command name stands in brackets and may itself contain spaces and brackets: count from the last one.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (fields[0] === 'Z') return null;
-    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()}:${fields[19] ?? ''}`;
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}:${fields[19] ?? ''}`;
   } catch {
     return null;
   }

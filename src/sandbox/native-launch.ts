@@ -112,7 +112,7 @@ export function planLaunch(input: LaunchInput): Launch {
   const numbers = SYSCALLS[input.arch];
   const lower = workspace === null || workspace.kind === 'copy' ? null : workspace;
   const launcher = [
-    ...(input.callerIsRoot ? MOUNTS_OF_ROOT : mayMount ? MOUNTS_OF_USER : []),
+    ...(mayMount && !input.callerIsRoot ? OWN_MOUNTS : []),
     'perl',
     '-e',
     LAUNCHER,
@@ -133,8 +133,7 @@ export function planLaunch(input: LaunchInput): Launch {
   return { argv: [...input.prefix, ...launcher], bwrapArgs: args, staged, files };
 }
 
-const MOUNTS_OF_ROOT = ['unshare', '--mount', '--propagation', 'private', '--'];
-const MOUNTS_OF_USER = ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'private', '--'];
+const OWN_MOUNTS = ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'private', '--'];
 
 // The distribution's own: nobody else puts anything there.
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc'];

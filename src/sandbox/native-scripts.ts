@@ -61,8 +61,8 @@ for my $fd (7, 0, 1, 2) {
  * Arguments: syscall numbers; for root the sandbox's ids and those of the project's owner (who is shown as the sandbox's
  * user); run directory, stage, project, its identity, overlay options; cgroup files; staged paths; bwrap and its arguments.
  *
- * It has a mount namespace of its own: as root, or as root of a user namespace of its own. Only where that cannot be had
- * there is nothing to mount either. Root's run directory is mounted over the stage, because the sandbox's user cannot walk
+ * It has a mount namespace of its own, from which nothing comes back: a user's launcher was started in one by unshare, root's
+ * makes it (one program less to start). Only where a user cannot have one there is nothing to mount either. Root's run directory is mounted over the stage, because the sandbox's user cannot walk
  * down to it through root's home.
  *
  * Of staged paths, "map" shows the owner's files as the sandbox user's, "veil" lays an overlay over a directory: files can be
@@ -84,10 +84,14 @@ sub mount { my ($what, $at, $type, $flags, $options) = map { "$_\\0" } @_; sysca
 sub lay { mount('overlay', $_[0], 'overlay', 0, "userxattr,$_[1]") }
 sub hold { sysopen(my $it, $_[0], 0200000) or fail("open $_[0]"); push @held, $it; '/proc/self/fd/' . fileno $it }
 ${STREAMS}syscall($prctl, 1, 9, 0, 0, 0);
-for my $file (@groups) { open(my $f, '>', $file) or fail("enter $file"); syswrite($f, $$) or fail("enter $file"); close $f }
+for my $file (@groups) { open(my $f, '>', $file) or fail("enter $file"); syswrite($f, '0') or fail("enter $file"); close $f }
 if (open(my $f, '>', '/proc/self/oom_score_adj')) { syswrite $f, '800'; close $f }
-if (defined $uid) { mount($dir, $stage, '', 4096, '') or fail('mount the run directory'); $dir = $stage }
-else {
+if (defined $uid) {
+  syscall($unshare, 0x20000) == 0 or fail('unshare failed');
+  mount('', '/', '', 0x44000, '') or fail('make the mounts private');
+  mount($dir, $stage, '', 4096, '') or fail('mount the run directory');
+  $dir = $stage;
+} else {
   for ('instances', 'watches') {
     open(my $all, '<', "/proc/sys/fs/inotify/max_user_$_") or next; open(my $own, '>', "/proc/sys/user/max_inotify_$_") or next;
     syswrite $own, int(<$all> / 4) + 1;

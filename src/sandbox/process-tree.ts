@@ -72,7 +72,7 @@ function statFields(pid: number): string[] | null {
 }
 
 function read(path: string): string | null {
-  return unlessGone(() => readFileSync(path, 'latin1'), null);
+  return unlessGone(() => readFileSync(path, 'utf8'), null);
 }
 
 function list(path: string): string[] {

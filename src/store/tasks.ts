@@ -1,5 +1,5 @@
 // store/tasks.ts: task and run files. `read…` validates what it finds (and so loads zod); writing does not.
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { RunFile, TaskFile } from '../protocol/task.ts';
@@ -34,8 +34,9 @@ export function createTask(
       const id = `${slug(stem)}-${random()}`;
       const paths = taskPaths(stateDir, id);
       const { task, run } = describe(id);
-      writeTask(making, task);
-      writeRun(making, run);
+      // Nobody reads them before they are in place.
+      writeFileSync(making.task, fileText(task), { mode: 0o600 });
+      writeFileSync(making.run, fileText(run), { mode: 0o600 });
       if (moveInPlace(making.root, paths.root)) return { id, paths, run };
     }
   } catch (error) {
@@ -56,11 +57,15 @@ function moveInPlace(from: string, to: string): boolean {
 }
 
 export function writeTask(paths: TaskPaths, task: TaskFile): void {
-  replaceFile(paths.task, `${JSON.stringify(task)}\n`);
+  replaceFile(paths.task, fileText(task));
 }
 
 export function writeRun(paths: TaskPaths, run: RunFile, options: { durable?: boolean } = {}): void {
-  replaceFile(paths.run, `${JSON.stringify(run)}\n`, options);
+  replaceFile(paths.run, fileText(run), options);
+}
+
+function fileText(content: TaskFile | RunFile): string {
+  return `${JSON.stringify(content)}\n`;
 }
 
 export async function readTask(stateDir: string, id: string): Promise<StoredTask | null> {

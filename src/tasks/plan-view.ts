@@ -105,7 +105,7 @@ export function plannedCgroup(plan: CgroupPlan, limits: Limits): NativeOptions['
     case 'none':
       return nothing;
     case 'v1':
-      return { ...nothing, files: Object.values(plan.parents).map((parent) => join(parent, GROUP, 'cgroup.procs')) };
+      return { ...nothing, files: Object.values(plan.parents).map((parent) => join(parent, GROUP, 'tasks')) };
     case 'v2':
       return { ...nothing, files: [join(plan.parent, GROUP, 'cgroup.procs')] };
     case 'scope':

@@ -2,7 +2,6 @@
 // Invariant: no sandbox is started unless a complete one has been seen to work on this machine, this boot, by this user.
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { AgsError } from '../protocol/errors.ts';
 import { remember } from '../lib/remember.ts';
 import type { WorkspaceChoice } from '../config/effective.ts';
@@ -47,9 +46,9 @@ async function readiness(world: World, host: NativeHost): Promise<Readiness> {
 
 function readinessKey(world: World, host: NativeHost): string {
   const bwrap = statSync(host.programs.bwrap);
-  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   // Another build of ags may start sandboxes in another way.
-  const self = statSync(fileURLToPath(import.meta.url)).mtimeMs;
+  const self = statSync(import.meta.filename).mtimeMs;
   return JSON.stringify([
     boot,
     self,

@@ -2,7 +2,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
 
 // Attacks that still find a hole, or that nobody has yet seen to fail every time: SECURITY.md names the holes. They
 // are run by AGS_OPEN=1 npm test -- test/attacks, and leave this list one by one.
-const ATTACKS = ['descriptors', 'exhaustion', 'launch', 'lies', 'lifetime', 'mutation', 'repository', 'secrets'];
+const ATTACKS = ['descriptors', 'exhaustion', 'launch', 'lifetime', 'mutation', 'repository', 'secrets'];
 // Written, but not yet seen to pass as a whole in this tree.
 const UNSEEN = ['readiness', 'e2e/both-sides', 'e2e/review-terminal', 'e2e/streams', 'e2e/terminal'];
 const OPEN = [...ATTACKS.map((name) => `attacks/${name}`), ...UNSEEN];

@@ -192,7 +192,11 @@ async function findTouched(
 ): Promise<Touched> {
   const startNs = BigInt(Math.floor(task.run.startedAtMs)) * 1_000_000n;
   const names = raw.flatMap((one) => (one.from === null ? [one.path] : [one.path, one.from]));
-  const newer = names.filter((path) => BigInt(host.get(path)?.ctimeNs ?? 0) >= startNs);
+  // A directory is newer for every file made or deleted in it; it gives way to a file only when it is empty.
+  const newer = names.filter((path) => {
+    const file = host.get(path);
+    return file != null && file.type !== 'directory' && BigInt(file.ctimeNs) >= startNs;
+  });
   // Its directory tells whether it was deleted since the start, or had been before.
   const gone = raw
     .filter(

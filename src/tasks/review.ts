@@ -9,7 +9,9 @@ import { advance } from '../protocol/run-state.ts';
 import { replaceFile } from '../lib/files.ts';
 import { tryLock } from '../lib/lock.ts';
 import { readBlob, readBlobs } from '../git/staging.ts';
+import type { ApplyOutcome } from '../review/apply.ts';
 import { applyAll, recover, type AppliedChange, type PlannedChange } from '../review/journal.ts';
+import { ancestors } from '../review/order.ts';
 import { appendEvent } from '../store/events.ts';
 import { removeTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { captureChanges } from './capture.ts';
@@ -86,10 +88,11 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
           outcome.filter((one) => one.outcome !== 'applied').map((one) => [one.path, one.outcome]),
         );
         // A rename is two steps and one change.
-        const done = changes.map((change) => ({
-          path: change.path,
-          outcome: failed.get(change.path) ?? failed.get(change.from ?? change.path) ?? ('applied' as const),
-        }));
+        const inTheWay = findInTheWay(compared, failed.size === 0 ? null : new Set(changes));
+        const done = changes.map((change) => {
+          const outcome = failed.get(change.path) ?? failed.get(change.from ?? change.path) ?? ('applied' as const);
+          return { path: change.path, outcome: addWhatElse(outcome, inTheWay(change)) };
+        });
         const taken = changes.filter((_, i) => done[i]?.outcome === 'applied');
         for (const change of taken) decided.add(change.path);
         // An edited or merged file differs from what was captured, and would be asked about again.
@@ -147,6 +150,28 @@ function plan(
       : { op: { kind: 'write', path: change.path, mode: change.after.mode, bytes }, expect };
   // The old name goes only once the new one is there.
   return change.from === undefined ? [write] : [write, remove(change.from, change.path)];
+}
+
+/** Old names that stand in the way of a change, because the change that would remove them was not taken with it. */
+function findInTheWay(compared: Compared, taking: ReadonlySet<Change> | null): (change: Change) => string[] {
+  if (taking === null) return () => [];
+  const others = compared.changeSet.changes.filter((change) => !taking.has(change));
+  const old = new Set(
+    others.flatMap((change) =>
+      change.after === null ? [change.path] : change.from === undefined ? [] : [change.from],
+    ),
+  );
+  return (change) =>
+    compared.host.get(change.path)?.type === 'directory'
+      ? [...old].filter((path) => path.startsWith(`${change.path}/`))
+      : ancestors(change.path).filter((path) => old.has(path));
+}
+
+function addWhatElse(outcome: ApplyOutcome, paths: readonly string[]): ApplyOutcome {
+  const [first] = paths;
+  if (outcome === 'applied' || !('refused' in outcome) || first === undefined) return outcome;
+  const more = paths.length === 1 ? '' : ` and ${paths.length - 1} more`;
+  return { refused: `${outcome.refused} It can only be taken together with the change of ${first}${more}.` };
 }
 
 const SMALL_BYTES = 1024 * 1024;

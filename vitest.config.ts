@@ -4,7 +4,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
 // are run by AGS_OPEN=1 npm test -- test/attacks, and leave this list one by one.
 const ATTACKS = ['descriptors', 'exhaustion', 'launch', 'lifetime', 'mutation', 'repository', 'secrets'];
 // Written, but not yet seen to pass as a whole in this tree.
-const UNSEEN = ['readiness', 'e2e/both-sides', 'e2e/review-terminal', 'e2e/streams', 'e2e/terminal'];
+const UNSEEN = ['readiness'];
 const OPEN = [...ATTACKS.map((name) => `attacks/${name}`), ...UNSEEN];
 
 export default defineConfig({

@@ -130,10 +130,7 @@ export async function diffTrees(directory: string, base: string, head: string): 
 
 /** A unified diff of two blobs. null stands for "no file". Never coloured, always as text. */
 export async function diffBlobs(directory: string, before: string | null, after: string | null): Promise<string> {
-  const empty =
-    before === null || after === null
-      ? (await must(directory, ['hash-object', '-w', '--stdin'], Buffer.alloc(0))).toString('utf8').trim()
-      : '';
+  const empty = before === null || after === null ? await storeBlob(directory, Buffer.alloc(0)) : '';
   const text = (
     await must(directory, [
       'diff',
@@ -148,6 +145,10 @@ export async function diffBlobs(directory: string, before: string | null, after:
   ).toString('utf8');
   const start = text.indexOf('\n@@ ');
   return start < 0 ? '' : text.slice(start + 1);
+}
+
+export async function storeBlob(directory: string, bytes: Buffer): Promise<string> {
+  return (await must(directory, ['hash-object', '-w', '--stdin'], bytes)).toString('utf8').trim();
 }
 
 /** The contents of many blobs; those above `maxBytes` come back as null. */

@@ -23,6 +23,8 @@ export interface Compared {
   readonly host: ReadonlyMap<string, HostState | null>;
   /** Both sides merged, for changes whose conflict is 'merges'. */
   readonly merged: ReadonlyMap<string, Buffer>;
+  /** Both sides with marks around the lines that both changed, to be put right by hand: for some of the conflicts. */
+  readonly marked: ReadonlyMap<string, Buffer>;
   /** Directories that no longer exist inside. */
   readonly removedDirs: readonly string[];
 }
@@ -66,6 +68,7 @@ export async function compareWithHost(
   const ignored = new Set([...capture.ignored.written, ...capture.ignored.deleted]);
   const touched = await findTouched(world, task, raw, host, before);
   const merged = new Map<string, Buffer>();
+  const marked = new Map<string, Buffer>();
   const changes: Change[] = [];
   const isRisky = compilePatterns(risky);
   const sides = (one: RawChange): (TreeEntry | undefined)[] => [after.get(one.path), before.get(one.from ?? one.path)];
@@ -91,7 +94,7 @@ export async function compareWithHost(
         texts,
         unread: unread.get(old) ?? null,
       });
-      if (conflict.merged !== undefined) merged.set(one.path, conflict.merged);
+      if (conflict.text !== undefined) (conflict.kind === 'merges' ? merged : marked).set(one.path, conflict.text);
       const verdict = classify({
         path: one.path,
         ...(one.from === null ? {} : { from: one.from }),
@@ -130,6 +133,7 @@ export async function compareWithHost(
     },
     host,
     merged,
+    marked,
     removedDirs: capture.removedDirs,
   };
 }
@@ -206,7 +210,8 @@ function directoryState(project: string, path: string): { ctimeNs: bigint } | un
 interface Conflict {
   readonly kind: Change['conflict'];
   readonly reasons: readonly string[];
-  readonly merged?: Buffer;
+  /** Both sides in one, with marks where they conflict. */
+  readonly text?: Buffer;
 }
 
 async function conflictOf(
@@ -245,14 +250,16 @@ async function conflictOf(
     return conflict('It changed on both sides while the sandbox ran, and there is no common version to merge from.');
   const scratch = dirname(task.paths.staging);
   mkdirSync(scratch, { recursive: true });
-  const merged = await mergeText(scratch, { base: old, host, sandbox });
-  if (merged === null) return conflict('It changed on both sides while the sandbox ran, in the same lines.');
+  const merge = await mergeText(scratch, { base: old, host, sandbox });
+  if (merge === null) return conflict('It changed on both sides while the sandbox ran, and is not text.');
+  if (!merge.clean)
+    return { ...conflict('It changed on both sides while the sandbox ran, in the same lines.'), text: merge.text };
   return {
     kind: 'merges',
     reasons: [
       'It changed on both sides while the sandbox ran; the two merge cleanly, and the merged text is what is taken.',
     ],
-    merged,
+    text: merge.text,
   };
 }
 

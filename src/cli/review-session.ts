@@ -9,11 +9,17 @@ import { createPaint } from './colour.ts';
 import { askAboutChanges, askAboutIgnored, openKeys, type Answers, type Key } from './review-prompt.ts';
 import type { Context } from './verb.ts';
 
-export async function reviewOnTerminal(task: StoredTask, risky: readonly string[], ctx: Context): Promise<number> {
+/** `opened` is a review of the task that has begun already; it is ended here. */
+export async function reviewOnTerminal(
+  task: StoredTask,
+  risky: readonly string[],
+  ctx: Context,
+  opened?: Review,
+): Promise<number> {
   const say = (text: string): void => void ctx.stderr.write(`${text}\n`);
   const keys = openKeys(ctx);
   try {
-    using asked = await askAboutAll(task, risky, ctx, keys.key);
+    using asked = await askAboutAll(task, risky, ctx, keys.key, opened);
     if (asked.answers === null) {
       say(`Cancelled: nothing was changed. Come back with: ags review ${task.task.name}`);
       return EXIT.cancelled;
@@ -41,9 +47,15 @@ interface Asked extends Disposable {
 }
 
 /** Every question comes before the first file is written, those about ignored files too. */
-async function askAboutAll(task: StoredTask, risky: readonly string[], ctx: Context, key: Key): Promise<Asked> {
+async function askAboutAll(
+  task: StoredTask,
+  risky: readonly string[],
+  ctx: Context,
+  key: Key,
+  opened?: Review,
+): Promise<Asked> {
   const paint = createPaint(ctx.colour || (ctx.stderr.isTTY && ctx.env['NO_COLOR'] === undefined));
-  let review = await openReview(ctx.world, task, { risky });
+  let review = opened ?? (await openReview(ctx.world, task, { risky }));
   const done = (answers: Answers | null, dropIgnored = false): Asked => ({
     review,
     answers,

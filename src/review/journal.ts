@@ -9,7 +9,7 @@ import * as fs from 'node:fs';
 import { errorCode } from '../lib/error-code.ts';
 import { openDirectory, type Directory } from '../lib/descend.ts';
 import { AgsError } from '../protocol/errors.ts';
-import { applyChange, TEMPORARY, temporaryName, type ApplyOp, type ApplyOutcome } from './apply.ts';
+import { applyChange, withBytes, TEMPORARY, temporaryName, type ApplyOp, type ApplyOutcome } from './apply.ts';
 import { hostState, openRoute, type HostState, type Route } from './host.ts';
 import { inspectName } from './names.ts';
 import { inOrder } from './order.ts';
@@ -45,7 +45,7 @@ export async function applyAll(input: {
   journal: string;
 }): Promise<AppliedChange[]> {
   const ordered = inOrder(input.changes);
-  const steps = record(input.project, ordered, input.journal);
+  const steps = await record(input.project, ordered, input.journal);
   const early = findEarly(steps);
   const byPath = new Map(steps.map((step, index) => [step.path, { step, index }]));
   for (const [index, { op, expect, requires }] of ordered.entries()) {
@@ -129,14 +129,15 @@ interface JournalFile {
   readonly steps: readonly Step[];
 }
 
-function record(project: string, changes: readonly PlannedChange[], journal: string): Step[] {
+async function record(project: string, changes: readonly PlannedChange[], journal: string): Promise<Step[]> {
   fs.mkdirSync(journal, { mode: 0o700 });
   try {
     using directory = openDirectory(journal);
-    const steps = changes.map(({ op, requires }, index) => ({
-      ...planStep(project, op, directory, String(index)),
-      ...(requires === undefined ? {} : { requires }),
-    }));
+    const steps: Step[] = [];
+    for (const [index, { op, requires }] of changes.entries()) {
+      const step = await planStep(project, op, directory, String(index));
+      steps.push(requires === undefined ? step : { ...step, requires });
+    }
     save(journal, { version: 1, state: 'applying', project, steps });
     return steps;
   } catch (cause) {
@@ -153,14 +154,14 @@ function record(project: string, changes: readonly PlannedChange[], journal: str
   }
 }
 
-function planStep(project: string, op: ApplyOp, journal: Directory, copy: string): Step {
+async function planStep(project: string, op: ApplyOp, journal: Directory, copy: string): Promise<Step> {
   const step: Step = {
     path: op.path,
     temporary: temporaryName(),
     made: [],
     before: null,
     copy,
-    after: contentOf(op),
+    after: await contentOf(op),
     outcome: null,
   };
   const refuse = inspectName(op.path).refuse;
@@ -241,7 +242,8 @@ function clean(project: string, step: Step): void {
   route.prune((path) => step.made.includes(path));
 }
 
-function contentOf(op: ApplyOp): Content | null {
+async function contentOf(given: ApplyOp): Promise<Content | null> {
+  const op = await withBytes(given);
   if (op.kind === 'delete') return null;
   if (op.kind === 'symlink') return { type: 'symlink', value: op.target, mode: 0 };
   const digest = createHash('sha256').update(op.bytes).digest('hex');

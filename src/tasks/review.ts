@@ -9,7 +9,7 @@ import { advance } from '../protocol/run-state.ts';
 import { replaceFile } from '../lib/files.ts';
 import { tryLock } from '../lib/lock.ts';
 import { readBlob, readBlobs } from '../git/staging.ts';
-import type { ApplyOutcome } from '../review/apply.ts';
+import type { ApplyOp, ApplyOutcome } from '../review/apply.ts';
 import { applyAll, recover, type AppliedChange, type PlannedChange } from '../review/journal.ts';
 import { ancestors } from '../review/order.ts';
 import { appendEvent } from '../store/events.ts';
@@ -77,7 +77,11 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
       tellDiskTrouble(world, async () => {
         if (changes.length === 0) return [];
         const contents = await readContents(stored.paths.staging, changes);
-        const planned = changes.flatMap((change) => plan(compared, change, edited.get(change.path), contents));
+        const contentOf = (oid: string): Buffer | (() => Promise<Buffer>) =>
+          contents.get(oid) ?? (() => readBlob(stored.paths.staging, oid));
+        const planned: PlannedChange[] = [];
+        for (const change of changes)
+          planned.push(...(await plan(compared, change, edited.get(change.path), contentOf)));
         mkdirSync(stored.paths.journal, { recursive: true, mode: 0o700 });
         const journal = join(
           stored.paths.journal,
@@ -129,12 +133,12 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
   };
 }
 
-function plan(
+async function plan(
   compared: Compared,
   change: Change,
   edited: Buffer | undefined,
-  contents: ReadonlyMap<string, Buffer>,
-): PlannedChange[] {
+  contentOf: (oid: string) => Buffer | (() => Promise<Buffer>),
+): Promise<PlannedChange[]> {
   const expect = compared.host.get(change.path) ?? null;
   const remove = (path: string, requires?: string): PlannedChange => ({
     op: { kind: 'delete', path, prune: compared.removedDirs },
@@ -142,14 +146,15 @@ function plan(
     ...(requires === undefined ? {} : { requires }),
   });
   if (change.after === null) return [remove(change.path)];
-  const bytes = edited ?? compared.merged.get(change.path) ?? contents.get(change.after.oid);
-  if (bytes === undefined) throw new Error(`the content of ${change.path} was not captured`);
-  const write: PlannedChange =
-    change.after.mode === '120000'
-      ? { op: { kind: 'symlink', path: change.path, target: bytes.toString('utf8') }, expect }
-      : { op: { kind: 'write', path: change.path, mode: change.after.mode, bytes }, expect };
+  const { path } = change;
+  const { mode, oid } = change.after;
+  const bytes = edited ?? compared.merged.get(path) ?? contentOf(oid);
+  const op: ApplyOp =
+    mode === '120000'
+      ? { kind: 'symlink', path, target: (Buffer.isBuffer(bytes) ? bytes : await bytes()).toString('utf8') }
+      : { kind: 'write', path, mode, bytes };
   // The old name goes only once the new one is there.
-  return change.from === undefined ? [write] : [write, remove(change.from, change.path)];
+  return change.from === undefined ? [{ op, expect }] : [{ op, expect }, remove(change.from, path)];
 }
 
 /** Old names that stand in the way of a change, because the change that would remove them was not taken with it. */
@@ -176,17 +181,20 @@ function addWhatElse(outcome: ApplyOutcome, paths: readonly string[]): ApplyOutc
 
 const SMALL_BYTES = 1024 * 1024;
 const BATCH = 200;
+const KEPT_BYTES = 128 * 1024 * 1024;
 
-/** Small files by the hundred, large ones one by one: a process for each of many thousands would be too many at once. */
+/** Small files by the hundred, for a process each would be too many; the others, and what is too much, one by one later. */
 async function readContents(staging: string, changes: readonly Change[]): Promise<Map<string, Buffer>> {
-  const files = changes.flatMap((change) => (change.after === null ? [] : [change.after]));
   const contents = new Map<string, Buffer>();
-  const small = files.filter((file) => file.bytes <= SMALL_BYTES).map((file) => file.oid);
+  let kept = 0;
+  const small = changes
+    .flatMap((change) => (change.after === null || change.after.bytes > SMALL_BYTES ? [] : [change.after]))
+    .filter((file) => (kept += file.bytes) <= KEPT_BYTES)
+    .map((file) => file.oid);
   for (let i = 0; i < small.length; i += BATCH) {
     const read = await readBlobs(staging, small.slice(i, i + BATCH), SMALL_BYTES);
     for (const [oid, bytes] of read) if (bytes !== null) contents.set(oid, bytes);
   }
-  for (const file of files) if (!contents.has(file.oid)) contents.set(file.oid, await readBlob(staging, file.oid));
   return contents;
 }
 

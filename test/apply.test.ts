@@ -441,12 +441,12 @@ describe('a change of type', () => {
     expect(
       await applyAll({ project, changes: plan(remove('d/x', 'd'), write('d'), write('f/a')), journal: journal() }),
     ).toEqual([
+      { path: 'f/a', outcome: { refused: '"f" is a file on your side, where this change needs a directory.' } },
       { path: 'd/x', outcome: 'applied' },
       {
         path: 'd',
         outcome: { refused: 'It is a directory on your side, with files that are not part of this change.' },
       },
-      { path: 'f/a', outcome: { refused: '"f" is a file on your side, where this change needs a directory.' } },
     ]);
     expect(tree()).toEqual({ d: null, 'd/secret': 'mine', f: 'f' });
   });

@@ -5,11 +5,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
+import { visible } from '../lib/sanitize.ts';
 import { formatSize } from '../lib/units.ts';
 import { readBlob } from '../git/staging.ts';
 import type { Review } from '../tasks/review.ts';
 import type { Paint } from './colour.ts';
-import { changeLine, diffLines, reasonLines } from './show-change.ts';
+import { widthOf } from './format.ts';
+import { changeLine, paintDiff, readDiff, reasonLines } from './show-change.ts';
 import type { Context } from './verb.ts';
 
 export interface Answers {
@@ -22,14 +24,16 @@ export interface Answers {
 
 export type Key = () => Promise<string>;
 
-const KEYS = 'y yes, r throw away, n later, d diff, e edit, Y R N all the rest, q leave, ? >';
-const CONFLICT_KEYS = 'r throw away, n later, d diff, R N all the rest, q leave, ? >';
+// Both fit on one line of 80 columns.
+const KEYS = 'y yes, n later, r throw away, d diff, e edit, q leave, ? more >';
+const CONFLICT_KEYS = 'n later, r throw away, d diff, q leave, ? more >';
 
 const HELP = `  y  take it          Y  take this and all that remain (never what can run code)
-  r  throw it away    R  throw this and all that remain away
   n  not now          N  not now, for all that remain
-  d  show the diff    e  edit it, then take it
-  q  leave; what you have answered so far is done`;
+  r  throw it away    R  throw this and all that remain away
+  d  show the diff, a screen at a time             D  show all of it
+  e  edit it, then take it; of a conflict, both sides in one text
+  q  leave; what you have answered so far is done  Ctrl-C  leave; nothing is done`;
 
 /** null: cancelled. */
 export async function askAboutChanges(
@@ -50,22 +54,29 @@ export async function askAboutChanges(
       if (rest === 'R') drop.push(change);
       continue;
     }
-    out(`\n${paint('dim', `[${i + 1}/${changes.length}]`)} ${changeLine(change, paint)}`);
+    const diff = await readDiff(review, change);
+    const size = diff.size === '' ? '' : `  ${paint('dim', diff.size)}`;
+    out(`\n${paint('dim', `[${i + 1}/${changes.length}]`)} ${changeLine(change, paint)}${size}`);
     for (const line of reasonLines(change, paint)) out(line);
+    const pages = createPages(paintDiff(diff.lines, paint), ctx);
     // What can run code is shown before it is asked about.
-    if (change.lane !== 'inert') await showDiff(review, change, paint, out, 60);
+    if (change.lane !== 'inert') pages.next(out, paint);
+    const conflicts = change.conflict === 'conflicts';
+    const mayEdit = review.compared.marked.has(change.path);
+    const keys = conflicts ? `${mayEdit ? 'e edit both sides, ' : ''}${CONFLICT_KEYS}` : KEYS;
     for (;;) {
-      ctx.stderr.write(
-        `${paint('bold', change.conflict === 'conflicts' ? 'Conflict:' : 'Take it?')} ${paint('dim', change.conflict === 'conflicts' ? CONFLICT_KEYS : KEYS)} `,
-      );
+      ctx.stderr.write(`${paint('bold', conflicts ? 'Conflict:' : 'Take it?')} ${paint('dim', keys)} `);
       const answer = await key();
-      out(answer === '\x03' ? '^C' : answer);
+      out(answer === '\x03' ? '^C' : answer === '\r' || answer === '\n' ? '' : visible(answer));
       if (answer === '\x03') return null;
       if (answer === 'q') return { take, drop, edited, left: true };
-      if (answer === 'd') await showDiff(review, change, paint, out, Infinity);
+      if (answer === 'd') pages.next(out, paint);
+      else if (answer === 'D') pages.all(out);
       else if (answer === '?') out(HELP);
-      else if ((answer === 'y' || answer === 'e') && change.conflict === 'conflicts')
-        out('  It changed on both sides. Take it by hand (d shows it), or leave it.');
+      else if (answer === 'y' && conflicts)
+        out(
+          `  It changed on both sides. ${mayEdit ? 'Put both into one text with e, or leave' : 'Leave'} it for later.`,
+        );
       else if (answer === 'e') {
         const text = await editChange(review, change, ctx);
         if (text === null) continue;
@@ -81,7 +92,7 @@ export async function askAboutChanges(
         if (answer === 'Y' && takable(change)) take.push(change);
         if (answer === 'R') drop.push(change);
         break;
-      }
+      } else out('  That key has no meaning here; ? lists those that have.');
     }
   }
   return { take, drop, edited, left: false };
@@ -108,42 +119,69 @@ export async function askAboutIgnored(
   }
 }
 
-export function takable(change: Change): boolean {
+function takable(change: Change): boolean {
   return change.lane === 'inert' && change.conflict !== 'conflicts';
 }
 
-async function showDiff(
-  review: Review,
-  change: Change,
-  paint: Paint,
-  out: (text: string) => void,
-  most: number,
-): Promise<void> {
-  const lines = await diffLines(review, change, paint);
-  for (const line of lines.slice(0, most)) out(line);
-  if (lines.length > most) out(paint('dim', `  ... ${lines.length - most} more lines (d shows all)`));
+interface Pages {
+  /** As much as fits on the screen; after the end, from the start again. */
+  next(out: (text: string) => void, paint: Paint): void;
+  all(out: (text: string) => void): void;
 }
 
-async function editChange(review: Review, change: Change, ctx: Context): Promise<Buffer | null> {
-  if (change.after === null || change.after.mode === '120000') {
-    ctx.stderr.write('  There is no text to edit.\n');
-    return null;
+function createPages(lines: readonly string[], ctx: Context): Pages {
+  let from = 0;
+  return {
+    next(out, paint) {
+      const to = endOfPage(lines, from, { columns: ctx.stderr.columns || 80, rows: (ctx.stderr.rows || 24) - 4 });
+      for (const line of lines.slice(from, to)) out(line);
+      if (to < lines.length) out(paint('dim', `  ... ${lines.length - to} more lines: d shows the next, D shows all`));
+      from = to < lines.length ? to : 0;
+    },
+    all(out) {
+      for (const line of lines) out(line);
+      from = 0;
+    },
+  };
+}
+
+/** At least one line, and then as many as the screen has room for; a long line takes several rows. */
+function endOfPage(lines: readonly string[], from: number, screen: { columns: number; rows: number }): number {
+  let rows = 0;
+  for (let at = from; at < lines.length; at++) {
+    rows += Math.max(1, Math.ceil(widthOf((lines[at] ?? '').replaceAll(/\x1b\[\d+m/g, '')) / screen.columns));
+    if (rows > screen.rows && at > from) return at;
   }
+  return lines.length;
+}
+
+/** null: nothing is to be taken, and the reason was told. */
+async function editChange(review: Review, change: Change, ctx: Context): Promise<Buffer | null> {
+  const tell = (text: string): null => {
+    ctx.stderr.write(`  ${text}\n`);
+    return null;
+  };
+  if (change.after === null || change.after.mode === '120000') return tell('There is no text to edit.');
+  const { marked, merged } = review.compared;
+  const text =
+    change.conflict === 'conflicts'
+      ? marked.get(change.path)
+      : (merged.get(change.path) ?? (await readBlob(review.task.paths.staging, change.after.oid)));
+  if (text === undefined) return tell('The two sides cannot be put into one text. Leave it, or throw it away.');
+  if (text.includes(0)) return tell('There is no text to edit.');
   const dir = mkdtempSync(join(review.task.paths.root, 'edit-'));
   try {
     const file = join(dir, basename(change.path));
-    writeFileSync(
-      file,
-      review.compared.merged.get(change.path) ?? (await readBlob(review.task.paths.staging, change.after.oid)),
-      { mode: 0o600 },
-    );
+    writeFileSync(file, text, { mode: 0o600 });
     const [program = 'vi', ...args] = (ctx.env['VISUAL'] ?? ctx.env['EDITOR'] ?? 'vi').split(' ');
     const done = spawnSync(program, [...args, file], { stdio: 'inherit' });
-    if (done.error !== undefined || done.status !== 0) {
-      ctx.stderr.write(`  The editor ${program} ended with an error; nothing was taken.\n`);
-      return null;
-    }
-    return readFileSync(file);
+    if (done.error !== undefined || done.status !== 0)
+      return tell(`The editor ${program} ended with an error; nothing was taken.`);
+    const edited = readFileSync(file);
+    if (edited.equals(text)) return tell('Nothing was edited, so nothing was taken.');
+    if (change.conflict === 'conflicts' && /^(<{7} yours|>{7} sandbox)$/m.test(edited.toString('latin1')))
+      return tell('There are still conflict marks in it, so nothing was taken.');
+    return edited;
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
@@ -158,7 +196,9 @@ export function openKeys(ctx: Context): { key: Key; close(): void } {
   const waiting: ((key: string) => void)[] = [];
   const typed: string[] = [];
   const onData = (data: Buffer): void => {
-    for (const char of data.toString('utf8')) {
+    // An arrow or function key comes as several characters, which are no answers of their own.
+    const text = data.toString('utf8');
+    for (const char of text.startsWith('\x1b') ? ['\x1b'] : text) {
       const next = waiting.shift();
       if (next === undefined) typed.push(char);
       else next(char);

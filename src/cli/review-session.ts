@@ -6,14 +6,20 @@ import { visible } from '../lib/sanitize.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { openReview, type Review } from '../tasks/review.ts';
 import { createPaint } from './colour.ts';
-import { askAboutChanges, askAboutIgnored, openKeys, takable, type Answers, type Key } from './review-prompt.ts';
+import { askAboutChanges, askAboutIgnored, openKeys, type Answers, type Key } from './review-prompt.ts';
 import type { Context } from './verb.ts';
 
-export async function reviewOnTerminal(task: StoredTask, risky: readonly string[], ctx: Context): Promise<number> {
+/** `opened` is a review of the task that has begun already; it is ended here. */
+export async function reviewOnTerminal(
+  task: StoredTask,
+  risky: readonly string[],
+  ctx: Context,
+  opened?: Review,
+): Promise<number> {
   const say = (text: string): void => void ctx.stderr.write(`${text}\n`);
   const keys = openKeys(ctx);
   try {
-    using asked = await askAboutAll(task, risky, ctx, keys.key);
+    using asked = await askAboutAll(task, risky, ctx, keys.key, opened);
     if (asked.answers === null) {
       say(`Cancelled: nothing was changed. Come back with: ags review ${task.task.name}`);
       return EXIT.cancelled;
@@ -26,8 +32,7 @@ export async function reviewOnTerminal(task: StoredTask, risky: readonly string[
     const open = review.compared.changeSet.changes.filter(
       (c) => !answers.take.includes(c) && !answers.drop.includes(c),
     );
-    const riskyLeft = open.filter((change) => !takable(change)).length;
-    summary({ outcome, dropped: answers.drop.length, left, task, riskyLeft }, say);
+    summary({ outcome, dropped: answers.drop.length, left, open, task }, say);
     return failures(outcome).length > 0 ? EXIT.conflict : EXIT.done;
   } finally {
     keys.close();
@@ -42,9 +47,15 @@ interface Asked extends Disposable {
 }
 
 /** Every question comes before the first file is written, those about ignored files too. */
-async function askAboutAll(task: StoredTask, risky: readonly string[], ctx: Context, key: Key): Promise<Asked> {
-  const paint = createPaint(ctx.colour || ctx.stderr.isTTY);
-  let review = await openReview(ctx.world, task, { risky });
+async function askAboutAll(
+  task: StoredTask,
+  risky: readonly string[],
+  ctx: Context,
+  key: Key,
+  opened?: Review,
+): Promise<Asked> {
+  const paint = createPaint(ctx.colour || (ctx.stderr.isTTY && ctx.env['NO_COLOR'] === undefined));
+  let review = opened ?? (await openReview(ctx.world, task, { risky }));
   const done = (answers: Answers | null, dropIgnored = false): Asked => ({
     review,
     answers,
@@ -97,7 +108,8 @@ function showHeader(review: Review, say: (text: string) => void): void {
   say(
     `${review.task.task.name}: ${count(changes.length, 'file')} changed${risky === 0 ? '' : `, ${risky} of them can run code and ${risky === 1 ? 'is' : 'are'} asked about first`}.`,
   );
-  for (const one of refused) say(`  never taken: ${visible(one.path)} (${visible(one.reason)})`);
+  for (const one of refused)
+    say(`  never taken: ${visible(one.path)} (${visible(one.reason.replace(/: never taken$/, ''))})`);
 }
 
 function failures(outcome: readonly AppliedChange[]): readonly AppliedChange[] {
@@ -105,14 +117,26 @@ function failures(outcome: readonly AppliedChange[]): readonly AppliedChange[] {
 }
 
 export function summary(
-  input: { outcome: readonly AppliedChange[]; dropped: number; left: number; riskyLeft: number; task: StoredTask },
+  input: {
+    outcome: readonly AppliedChange[];
+    dropped: number;
+    left: number;
+    /** Changes that were neither taken nor thrown away. */
+    open: readonly Change[];
+    task: StoredTask;
+  },
   say: (text: string) => void,
 ): void {
   const failed = failures(input.outcome);
   for (const one of failed) say(`  not taken: ${visible(one.path)}: ${visible(describe(one))}`);
   const parts = [`${input.outcome.length - failed.length} taken`, `${input.dropped} thrown away`, `${input.left} left`];
   say(`${parts.join(', ')}.${input.left > 0 ? ` Come back with: ags review ${input.task.task.name}` : ''}`);
-  if (input.left > 0 && input.riskyLeft > 0)
+  const conflicts = input.open.filter((change) => change.conflict === 'conflicts');
+  if (conflicts.length > 0)
+    say(
+      '  Files that changed on both sides are not taken as they are: e edits both into one, in a review on a terminal.',
+    );
+  if (input.open.some((change) => change.lane !== 'inert' && !conflicts.includes(change)))
     say('  Files that can run code are taken one by one only: y on the file, or --risky <path>.');
 }
 

@@ -3,7 +3,7 @@
 import type { Change } from '../protocol/changes.ts';
 import { createSanitizer, visible } from '../lib/sanitize.ts';
 import { formatSize } from '../lib/units.ts';
-import { diffBlobs } from '../git/staging.ts';
+import { diffBlobs, readBlob, storeBlob } from '../git/staging.ts';
 import type { Review } from '../tasks/review.ts';
 import type { Paint } from './colour.ts';
 
@@ -33,9 +33,14 @@ export function changeLine(change: Change, paint: Paint): string {
   return `${tinted}  ${name}${modeNote(change)}${lane}${conflict}`;
 }
 
+const MODES = { '100644': 'a file', '100755': 'an executable file', '120000': 'a link' } as const;
+
 function modeNote({ before, after, kind }: Change): string {
-  if (before !== null && after !== null && before.mode !== after.mode) return `  (${before.mode} -> ${after.mode})`;
-  return kind === 'new' && after?.mode === '100755' ? '  (executable)' : '';
+  if (before === null || after === null || before.mode === after.mode)
+    return kind === 'new' && after?.mode === '100755' ? '  (executable)' : '';
+  if (before.mode === '120000' || after.mode === '120000')
+    return `  (from ${MODES[before.mode]} to ${MODES[after.mode]})`;
+  return after.mode === '100755' ? '  (now executable)' : '  (no longer executable)';
 }
 
 export function reasonLines(change: Change, paint: Paint): string[] {
@@ -46,33 +51,53 @@ export function reasonLines(change: Change, paint: Paint): string[] {
 
 const DIFF_LIMIT = 2 * 1024 * 1024;
 
-export async function diffLines(
-  review: Pick<Review, 'task' | 'compared'>,
-  change: Change,
-  paint: Paint,
-): Promise<string[]> {
+export interface Diff {
+  /** Safe to show, without colour. */
+  readonly lines: readonly string[];
+  /** How much it is: "+3 -1", or why that cannot be said. */
+  readonly size: string;
+}
+
+/** Between the user's file as it is now and what is taken: for a merge, that is the merged text. */
+export async function readDiff(review: Pick<Review, 'task' | 'compared'>, change: Change): Promise<Diff> {
   const { before, after } = change;
   const link = async (side: Change['after'], sign: '-' | '+'): Promise<string[]> =>
-    side?.mode === '120000' ? [tint(`${sign} link to ${visible(await blobText(review, side.oid))}`, paint)] : [];
+    side?.mode === '120000' ? [`${sign} link to ${visible(await blobText(review, side.oid))}`] : [];
   const links = [...(await link(before, '-')), ...(await link(after, '+'))];
-  if (after === null ? links.length > 0 : after.mode === '120000') return links;
+  if (after === null ? links.length > 0 : after.mode === '120000') return { lines: links, size: '' };
+  const sizes = `${formatSize(before?.bytes ?? 0)} before, ${formatSize(after?.bytes ?? 0)} after`;
   if ((before?.bytes ?? 0) > DIFF_LIMIT || (after?.bytes ?? 0) > DIFF_LIMIT)
-    return [`  too large to show: ${formatSize(before?.bytes ?? 0)} before, ${formatSize(after?.bytes ?? 0)} after`];
+    return { lines: [`  too large to show: ${sizes}`], size: 'large' };
+  const { staging } = review.task.paths;
+  const merged = review.compared.merged.get(change.path);
   const text = await diffBlobs(
-    review.task.paths.staging,
+    staging,
     before?.mode === '120000' ? null : (before?.oid ?? null),
-    after?.oid ?? null,
+    merged === undefined ? (after?.oid ?? null) : await storeBlob(staging, merged),
   );
-  if (text.includes('\0'))
-    return [`  binary: ${formatSize(before?.bytes ?? 0)} before, ${formatSize(after?.bytes ?? 0)} after`];
+  if (text.includes('\0')) return { lines: [`  binary: ${sizes}`], size: 'binary' };
+  if (text === '') return { lines: [...links, sameContent(change)], size: '' };
   const sanitizer = createSanitizer({ maxLine: 2000 });
   const clean = sanitizer.push(text) + sanitizer.end();
   const lines = clean.replace(/\n$/, '').split('\n');
-  return [...links, ...lines.map((line) => tint(line, paint))];
+  const count = (sign: string): string => {
+    const some = lines.filter((line) => line.startsWith(sign)).length;
+    return some === 0 ? '' : `${sign}${some}`;
+  };
+  return { lines: [...links, ...lines], size: `${count('+')} ${count('-')}`.trim() };
+}
+
+export function paintDiff(lines: readonly string[], paint: Paint): string[] {
+  return lines.map((line) => tint(line, paint));
+}
+
+function sameContent({ kind, after }: Change): string {
+  if (kind === 'renamed') return '  only the name changed';
+  if (kind === 'mode') return '  only the permission changed';
+  return after === null ? '  it was empty' : '  it is empty';
 }
 
 async function blobText(review: Pick<Review, 'task'>, oid: string): Promise<string> {
-  const { readBlob } = await import('../git/staging.ts');
   return (await readBlob(review.task.paths.staging, oid)).toString('utf8');
 }
 

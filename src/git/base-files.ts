@@ -1,29 +1,35 @@
-// git/base-files.ts: what some files were in the commit a run started from, read from the user's own repository.
+// git/base-files.ts: what some files were in the commit a run started from, by the user's own repository.
 import { userGit } from './host-git.ts';
 
-export async function baseContents(input: {
+export interface BaseFile {
+  readonly oid: string;
+  readonly bytes: number;
+}
+
+export async function baseFiles(input: {
   project: string;
   home: string;
   commit: string | null;
   paths: readonly string[];
-}): Promise<Map<string, Buffer>> {
-  const found = new Map<string, Buffer>();
-  if (input.commit === null || input.paths.length === 0) return found;
-  const at = { cwd: input.project, home: input.home };
+}): Promise<Map<string, BaseFile>> {
+  const found = new Map<string, BaseFile>();
+  if (input.commit === null) return found;
+  const list = ['--literal-pathspecs', 'ls-tree', '-z', '-l', '--full-tree', input.commit, '--'];
   for (let i = 0; i < input.paths.length; i += 500) {
-    const rows = (
-      await userGit(
-        ['--literal-pathspecs', 'ls-tree', '-z', '--full-tree', input.commit, '--', ...input.paths.slice(i, i + 500)],
-        at,
-      )
-    ).stdout
-      .toString('utf8')
-      .split('\0');
-    for (const row of rows.filter((r) => / blob /.test(r))) {
-      const tab = row.indexOf('\t');
-      const blob = await userGit(['cat-file', 'blob', row.slice(0, tab).split(' ')[2] ?? ''], at);
-      if (blob.exitCode === 0) found.set(row.slice(tab + 1), blob.stdout);
+    const listing = await userGit([...list, ...input.paths.slice(i, i + 500)], {
+      cwd: input.project,
+      home: input.home,
+    });
+    for (const row of listing.stdout.toString('utf8').split('\0')) {
+      const [, oid, size, path] = /^\d+ blob ([0-9a-f]+) +(\d+)\t([\s\S]+)$/.exec(row) ?? [];
+      if (oid !== undefined && path !== undefined) found.set(path, { oid, bytes: Number(size) });
     }
   }
   return found;
+}
+
+/** null: the repository does not have it. */
+export async function readBaseFile(input: { project: string; home: string; oid: string }): Promise<Buffer | null> {
+  const blob = await userGit(['cat-file', 'blob', input.oid], { cwd: input.project, home: input.home });
+  return blob.exitCode === 0 ? blob.stdout : null;
 }

@@ -4,22 +4,33 @@ import { join } from 'node:path';
 import { run } from '../lib/process.ts';
 import { ISOLATED_ENV } from './host-git.ts';
 
-/** null: they conflict, or are not text. */
+export interface Merge {
+  readonly text: Buffer;
+  /** Where both changed the same lines, the text has both, with git's marks around them. */
+  readonly clean: boolean;
+}
+
+/** null: they are not text. */
 export async function mergeText(
   scratch: string,
   versions: { base: Buffer; host: Buffer; sandbox: Buffer },
-): Promise<Buffer | null> {
+): Promise<Merge | null> {
   if (Object.values(versions).some((bytes) => bytes.includes(0) || bytes.length > 8 * 1024 * 1024)) return null;
   const dir = mkdtempSync(join(scratch, 'merge-'));
   try {
     const file = (name: keyof typeof versions): string => join(dir, name);
     for (const name of ['base', 'host', 'sandbox'] as const) writeFileSync(file(name), versions[name]);
-    const merged = await run(['git', 'merge-file', '-p', '-q', file('host'), file('base'), file('sandbox')], {
-      cwd: dir,
-      env: ISOLATED_ENV,
-      maxBytes: 64 * 1024 * 1024,
-    });
-    return merged.exitCode === 0 ? merged.stdout : null;
+    const labels = ['-L', 'yours', '-L', 'before', '-L', 'sandbox'];
+    const merged = await run(
+      ['git', 'merge-file', '-p', '-q', ...labels, file('host'), file('base'), file('sandbox')],
+      {
+        cwd: dir,
+        env: ISOLATED_ENV,
+        maxBytes: 64 * 1024 * 1024,
+      },
+    );
+    // The exit code counts the conflicts, up to 127; above that it is a failure.
+    return merged.exitCode <= 127 ? { text: merged.stdout, clean: merged.exitCode === 0 } : null;
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }

@@ -93,28 +93,6 @@ export async function listTree(directory: string, tree: string): Promise<TreeEnt
     });
 }
 
-export interface BaseFile {
-  readonly path: string;
-  readonly mode: '100644' | '100755' | '120000';
-  readonly bytes: Buffer;
-}
-
-/** Stores files of the host as a tree, to compare with. Returns its id. */
-export async function writeTree(directory: string, files: Iterable<BaseFile>): Promise<string> {
-  const list = [...files];
-  const blobs = list.map((file, i) =>
-    Buffer.concat([Buffer.from(`blob\nmark :${i + 1}\ndata ${file.bytes.length}\n`), file.bytes, Buffer.from('\n')]),
-  );
-  const rows = list.map((file, i) => `M ${file.mode} :${i + 1} ${quotePath(file.path)}\n`).join('');
-  const commit = `reset refs/ags/compare\n\ncommit refs/ags/compare\ncommitter ags <ags@localhost> 0 +0000\ndata 0\ndeleteall\n${rows}`;
-  await must(
-    directory,
-    ['fast-import', '--quiet', '--force', '--done'],
-    Buffer.concat([...blobs, Buffer.from(`${commit}done\n`)]),
-  );
-  return (await must(directory, ['rev-parse', '--verify', 'refs/ags/compare^{tree}'])).toString('utf8').trim();
-}
-
 export interface RawChange {
   readonly status: 'A' | 'M' | 'D' | 'R' | 'T';
   readonly path: string;
@@ -152,10 +130,7 @@ export async function diffTrees(directory: string, base: string, head: string): 
 
 /** A unified diff of two blobs. null stands for "no file". Never coloured, always as text. */
 export async function diffBlobs(directory: string, before: string | null, after: string | null): Promise<string> {
-  const empty =
-    before === null || after === null
-      ? (await must(directory, ['hash-object', '-w', '--stdin'], Buffer.alloc(0))).toString('utf8').trim()
-      : '';
+  const empty = before === null || after === null ? await storeBlob(directory, Buffer.alloc(0)) : '';
   const text = (
     await must(directory, [
       'diff',
@@ -170,6 +145,10 @@ export async function diffBlobs(directory: string, before: string | null, after:
   ).toString('utf8');
   const start = text.indexOf('\n@@ ');
   return start < 0 ? '' : text.slice(start + 1);
+}
+
+export async function storeBlob(directory: string, bytes: Buffer): Promise<string> {
+  return (await must(directory, ['hash-object', '-w', '--stdin'], bytes)).toString('utf8').trim();
 }
 
 /** The contents of many blobs; those above `maxBytes` come back as null. */
@@ -216,9 +195,4 @@ async function must(directory: string, args: readonly string[], input?: Buffer):
   });
   if (done.exitCode !== 0) throw new Error(`git ${args[0]} failed in ${directory}: ${done.stderr.trim()}`);
   return done.stdout;
-}
-
-// fast-import takes C-style quoting: nothing in a name can end the line or begin another command.
-function quotePath(path: string): string {
-  return `"${path.replaceAll(/["\\]/g, (c) => `\\${c}`).replaceAll('\n', '\\n')}"`;
 }

@@ -9,7 +9,13 @@ import { inspectName } from './names.ts';
 export { hostState, type HostState } from './host.ts';
 
 export type ApplyOp =
-  | { readonly kind: 'write'; readonly path: string; readonly mode: '100644' | '100755'; readonly bytes: Buffer }
+  | {
+      readonly kind: 'write';
+      readonly path: string;
+      readonly mode: '100644' | '100755';
+      /** Or where to get them when they are needed, so that not all files of a review are in memory at a time. */
+      readonly bytes: Buffer | (() => Promise<Buffer>);
+    }
   | { readonly kind: 'symlink'; readonly path: string; readonly target: string }
   /** `prune`: directories that no longer exist inside. One of them that this deletion leaves empty goes too, no other. */
   | { readonly kind: 'delete'; readonly path: string; readonly prune?: readonly string[] };
@@ -27,7 +33,8 @@ export interface ApplyInput {
   readonly exactMode?: number;
 }
 
-export async function applyChange(input: ApplyInput): Promise<ApplyOutcome> {
+export async function applyChange(given: ApplyInput): Promise<ApplyOutcome> {
+  const input = { ...given, op: await withBytes(given.op) };
   const refuse = inspectName(input.op.path).refuse ?? whyTargetRefused(input.op);
   if (refuse !== null) return { refused: refuse };
   try {
@@ -41,6 +48,17 @@ export async function applyChange(input: ApplyInput): Promise<ApplyOutcome> {
     if (code === undefined) throw error;
     return { refused: SENTENCES[code] ?? `It could not be written (${code}).` };
   }
+}
+
+type LoadedOp =
+  | Exclude<ApplyOp, { kind: 'write' }>
+  | (Extract<ApplyOp, { kind: 'write' }> & { readonly bytes: Buffer });
+
+type LoadedInput = ApplyInput & { readonly op: LoadedOp };
+
+export async function withBytes(op: ApplyOp): Promise<LoadedOp> {
+  if (op.kind !== 'write') return op;
+  return { ...op, bytes: Buffer.isBuffer(op.bytes) ? op.bytes : await op.bytes() };
 }
 
 export function temporaryName(): string {
@@ -65,7 +83,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
 };
 
 // The file on the host is judged twice: before anything is made, and again in the last moment before it is replaced.
-function whyNot(input: ApplyInput, now: HostState | null): Exclude<ApplyOutcome, 'applied'> | null {
+function whyNot(input: LoadedInput, now: HostState | null): Exclude<ApplyOutcome, 'applied'> | null {
   const changed = whatChanged(input.expect, now);
   if (changed !== null) return { changed };
   if (now?.type === 'other') return { refused: 'It is a device, a pipe or a socket on your side.' };
@@ -101,7 +119,7 @@ function remove(route: Route, prune: readonly string[]): ApplyOutcome {
   return 'applied';
 }
 
-function put(input: ApplyInput, route: Route): ApplyOutcome {
+function put(input: LoadedInput, route: Route): ApplyOutcome {
   const temporary = input.temporary ?? temporaryName();
   if (!TEMPORARY.test(temporary)) throw new Error(`not a temporary name: ${temporary}`);
   let outcome: ApplyOutcome | null = null;
@@ -119,7 +137,7 @@ function put(input: ApplyInput, route: Route): ApplyOutcome {
   return outcome;
 }
 
-function writeTemporary({ op, exactMode }: ApplyInput, { parent, name }: Route, temporary: string): void {
+function writeTemporary({ op, exactMode }: LoadedInput, { parent, name }: Route, temporary: string): void {
   const existing = parent.lstat(name);
   const owner = existing ? keepOwner(existing) : giveOwner(parent.stat());
   if (op.kind === 'symlink') parent.symlinkNew(temporary, op.target, owner);

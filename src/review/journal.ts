@@ -9,9 +9,10 @@ import * as fs from 'node:fs';
 import { errorCode } from '../lib/error-code.ts';
 import { openDirectory, type Directory } from '../lib/descend.ts';
 import { AgsError } from '../protocol/errors.ts';
-import { applyChange, TEMPORARY, temporaryName, type ApplyOp, type ApplyOutcome } from './apply.ts';
+import { applyChange, withBytes, TEMPORARY, temporaryName, type ApplyOp, type ApplyOutcome } from './apply.ts';
 import { hostState, openRoute, type HostState, type Route } from './host.ts';
 import { inspectName } from './names.ts';
+import { inOrder } from './order.ts';
 
 export interface PlannedChange {
   readonly op: ApplyOp;
@@ -44,24 +45,26 @@ export async function applyAll(input: {
   journal: string;
 }): Promise<AppliedChange[]> {
   const ordered = inOrder(input.changes);
-  const steps = record(input.project, ordered, input.journal);
-  const outcomes = new Map<string, ApplyOutcome>();
+  const steps = await record(input.project, ordered, input.journal);
+  const early = findEarly(steps);
+  const byPath = new Map(steps.map((step, index) => [step.path, { step, index }]));
   for (const [index, { op, expect, requires }] of ordered.entries()) {
     const step = steps[index];
     if (!step) throw new Error('a change without its step');
-    const alone = requires !== undefined && outcomes.get(requires) !== 'applied';
-    const outcome = alone
-      ? { refused: 'It belongs to a change that could not be made.' }
-      : (step.outcome ?? (await applyChange({ project: input.project, op, expect, temporary: step.temporary })));
-    outcomes.set(op.path, outcome);
-    step.outcome = outcome;
+    const needed = requires === undefined ? undefined : byPath.get(requires);
+    if (requires !== undefined && (needed?.index ?? -1) < index && needed?.step.outcome !== 'applied')
+      step.outcome = TOGETHER;
+    step.outcome ??= await applyChange({ project: input.project, op, expect, temporary: step.temporary });
+    const from = early.get(step);
+    if (from !== undefined && step.outcome !== 'applied')
+      await takeBack(input.project, input.journal, steps.slice(from, index));
   }
   markDone(input.journal, { version: 1, state: 'done', project: input.project, steps });
   return report(steps);
 }
 
-/** To be called with the journal of an earlier apply before its project is reviewed again. Removes only
-    temporary files, and directories made for files that never came. */
+/** To be called with the journal of an earlier apply before its project is reviewed again. Removes only temporary files
+    and directories made for files that never came, and puts back the old name of a file whose new one never came. */
 export async function recover(journal: string): Promise<Recovery> {
   const file = load(journal);
   if (!file) return { kind: 'nothing-begun' };
@@ -73,6 +76,12 @@ export async function recover(journal: string): Promise<Recovery> {
     if (same(now, step.after)) step.outcome = 'applied';
     else if (same(now, step.before)) step.outcome = { refused: 'The apply was interrupted before this change.' };
     else step.outcome = { changed: 'it was changed on your side' };
+  }
+  const early = findEarly(file.steps);
+  for (const [index, step] of [...file.steps.entries()].toReversed()) {
+    const from = early.get(step);
+    if (from !== undefined && step.outcome !== 'applied')
+      await takeBack(file.project, journal, file.steps.slice(from, index));
   }
   markDone(journal, { ...file, state: 'done' });
   return { kind: 'interrupted', changes: report(file.steps) };
@@ -107,6 +116,8 @@ interface Step {
   /** Name of the file in the journal's directory that holds what was before. */
   readonly copy: string;
   readonly after: Content | null;
+  /** As in the planned change. */
+  readonly requires?: string;
   /** Null until it is known; in an apply that is under way, only a change that will not be tried has one. */
   outcome: ApplyOutcome | null;
 }
@@ -118,29 +129,15 @@ interface JournalFile {
   readonly steps: readonly Step[];
 }
 
-// Files before deletions, so that a disk that fills up has cost nothing; but a deletion that makes room for a file or a
-// directory of the same name comes first.
-function inOrder(changes: readonly PlannedChange[]): PlannedChange[] {
-  const written = changes.filter(({ op }) => op.kind !== 'delete').map(({ op }) => op.path);
-  const taken = new Set(written);
-  const parents = new Set(written.flatMap((path) => ancestors(path)));
-  const rank = ({ op }: PlannedChange): number => {
-    if (op.kind !== 'delete') return 1;
-    return parents.has(op.path) || ancestors(op.path).some((path) => taken.has(path)) ? 0 : 2;
-  };
-  return [...changes].sort((a, b) => rank(a) - rank(b));
-}
-
-function ancestors(path: string): string[] {
-  const names = path.split('/');
-  return names.slice(1).map((_, index) => names.slice(0, index + 1).join('/'));
-}
-
-function record(project: string, changes: readonly PlannedChange[], journal: string): Step[] {
+async function record(project: string, changes: readonly PlannedChange[], journal: string): Promise<Step[]> {
   fs.mkdirSync(journal, { mode: 0o700 });
   try {
     using directory = openDirectory(journal);
-    const steps = changes.map(({ op }, index) => planStep(project, op, directory, String(index)));
+    const steps: Step[] = [];
+    for (const [index, { op, requires }] of changes.entries()) {
+      const step = await planStep(project, op, directory, String(index));
+      steps.push(requires === undefined ? step : { ...step, requires });
+    }
     save(journal, { version: 1, state: 'applying', project, steps });
     return steps;
   } catch (cause) {
@@ -157,14 +154,14 @@ function record(project: string, changes: readonly PlannedChange[], journal: str
   }
 }
 
-function planStep(project: string, op: ApplyOp, journal: Directory, copy: string): Step {
+async function planStep(project: string, op: ApplyOp, journal: Directory, copy: string): Promise<Step> {
   const step: Step = {
     path: op.path,
     temporary: temporaryName(),
     made: [],
     before: null,
     copy,
-    after: contentOf(op),
+    after: await contentOf(op),
     outcome: null,
   };
   const refuse = inspectName(op.path).refuse;
@@ -179,6 +176,32 @@ function planStep(project: string, op: ApplyOp, journal: Directory, copy: string
     return { ...step, outcome: NO_COPY };
   }
 }
+
+/** Where a deletion makes room for the very file it depends on: from the step of that file to the deletion's. */
+function findEarly(steps: readonly Step[]): Map<Step, number> {
+  const at = new Map(steps.map((step, index) => [step.path, index]));
+  const found = new Map<Step, number>();
+  for (const [index, { requires }] of steps.entries()) {
+    const needed = requires === undefined ? undefined : at.get(requires);
+    const step = needed !== undefined && needed > index ? steps[needed] : undefined;
+    if (step && !found.has(step)) found.set(step, index);
+  }
+  return found;
+}
+
+// Everything between the two stands on the room that was made.
+async function takeBack(project: string, journal: string, steps: readonly Step[]): Promise<void> {
+  for (const step of steps.toReversed()) {
+    if (step.outcome !== 'applied') continue;
+    const back = await putBack(project, journal, step);
+    step.outcome =
+      back === 'restored'
+        ? TOGETHER
+        : { refused: `${TOGETHER.refused} What it was is kept in ${journal}, named ${step.copy}.` };
+  }
+}
+
+const TOGETHER = { refused: 'It belongs to a change that could not be made.' } as const;
 
 const NO_COPY = { refused: 'No copy can be kept of what is on your side, because it cannot be read.' } as const;
 
@@ -219,7 +242,8 @@ function clean(project: string, step: Step): void {
   route.prune((path) => step.made.includes(path));
 }
 
-function contentOf(op: ApplyOp): Content | null {
+async function contentOf(given: ApplyOp): Promise<Content | null> {
+  const op = await withBytes(given);
   if (op.kind === 'delete') return null;
   if (op.kind === 'symlink') return { type: 'symlink', value: op.target, mode: 0 };
   const digest = createHash('sha256').update(op.bytes).digest('hex');

@@ -3,27 +3,18 @@
 // is no longer a change, and a file the user has edited meanwhile is never overwritten unseen.
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync } from 'node:fs';
-import { dirname, basename } from 'node:path';
+import { dirname } from 'node:path';
 import type { Change, ChangeKind, ChangeSet, FileState } from '../protocol/changes.ts';
-import { openDirectory } from '../lib/descend.ts';
-import { errorCode } from '../lib/error-code.ts';
-import { baseContents } from '../git/base-files.ts';
+import { baseFiles, readBaseFile, type BaseFile } from '../git/base-files.ts';
 import { mergeText } from '../git/merge-text.ts';
-import {
-  diffTrees,
-  listTree,
-  readBlobs,
-  writeTree,
-  type BaseFile,
-  type RawChange,
-  type TreeEntry,
-} from '../git/staging.ts';
-import { hostState, type HostState } from '../review/apply.ts';
+import { diffTrees, listTree, readBlobs, type RawChange, type TreeEntry } from '../git/staging.ts';
+import type { HostState } from '../review/apply.ts';
 import { classify, type Content } from '../review/lanes.ts';
 import { caseCollisions, inspectName } from '../review/names.ts';
 import { compilePatterns } from '../config/patterns.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { Capture } from './capture.ts';
+import { stageHostFiles, TOO_LARGE } from './host-files.ts';
 import type { World } from './world.ts';
 
 export interface Compared {
@@ -32,12 +23,13 @@ export interface Compared {
   readonly host: ReadonlyMap<string, HostState | null>;
   /** Both sides merged, for changes whose conflict is 'merges'. */
   readonly merged: ReadonlyMap<string, Buffer>;
+  /** Both sides with marks around the lines that both changed, to be put right by hand: for some of the conflicts. */
+  readonly marked: ReadonlyMap<string, Buffer>;
   /** Directories that no longer exist inside. */
   readonly removedDirs: readonly string[];
 }
 
 const TEXT_LIMIT = 1024 * 1024;
-const HOST_FILE_LIMIT = 256 * 1024 * 1024;
 const PORTION_BYTES = 64 * 1024 * 1024;
 
 export async function compareWithHost(
@@ -46,34 +38,40 @@ export async function compareWithHost(
   capture: Capture,
   risky: readonly string[] = [],
 ): Promise<Compared> {
-  const { project } = task.task;
   const { staging } = task.paths;
   const settled = new Set(task.run.settled);
   const after = new Map((await listTree(staging, capture.tree)).map((entry) => [entry.path, entry]));
   const deleted = capture.deleted.filter((path) => !after.has(path));
-  const host = new Map<string, HostState | null>();
-  const contents = new Map<string, BaseFile>();
-  const unread = new Map<string, string>();
-  for (const path of [...after.keys(), ...deleted]) {
-    const file = readHostFile(project, path);
-    host.set(path, file.state);
-    if (file.content !== null) contents.set(path, file.content);
-    if (file.unread !== null) unread.set(path, file.unread);
-  }
   // The tree to compare with holds the host's version of every path that the sandbox touched.
-  const base = await writeTree(staging, contents.values());
-  const raw = await diffTrees(staging, base, capture.tree);
-  const baseEntries = new Map((await listTree(staging, base)).map((entry) => [entry.path, entry]));
+  const {
+    tree,
+    states: host,
+    unread,
+  } = await stageHostFiles({
+    project: task.task.project,
+    staging,
+    objectFormat: task.run.objectFormat,
+    paths: [...after.keys(), ...deleted],
+    captured: after.values(),
+  });
+  // The line that stands for a file is no file: a sandbox that writes the same line has renamed nothing.
+  const raw = (await diffTrees(staging, tree, capture.tree)).flatMap((one): RawChange[] =>
+    one.from !== null && unread.has(one.from)
+      ? [
+          { status: 'A', path: one.path, from: null },
+          { status: 'D', path: one.from, from: null },
+        ]
+      : [one],
+  );
+  const before = new Map((await listTree(staging, tree)).map((entry) => [entry.path, entry]));
   const collisions = new Set(caseCollisions([...after.keys()]).flat());
   const ignored = new Set([...capture.ignored.written, ...capture.ignored.deleted]);
-  const touched = await findTouched(world, task, raw, host, contents);
+  const touched = await findTouched(world, task, raw, host, before);
   const merged = new Map<string, Buffer>();
+  const marked = new Map<string, Buffer>();
   const changes: Change[] = [];
   const isRisky = compilePatterns(risky);
-  const sides = (one: RawChange): (TreeEntry | undefined)[] => [
-    after.get(one.path),
-    baseEntries.get(one.from ?? one.path),
-  ];
+  const sides = (one: RawChange): (TreeEntry | undefined)[] => [after.get(one.path), before.get(one.from ?? one.path)];
   // A few at a time: all texts together may be more than fits in memory.
   for (const some of portions(
     raw.filter((one) => !settled.has(one.path)),
@@ -85,21 +83,30 @@ export async function compareWithHost(
       TEXT_LIMIT,
     );
     for (const one of some) {
-      const before = sized(state(baseEntries.get(one.from ?? one.path)), unread.has(one.path), host.get(one.path));
+      const old = one.from ?? one.path;
+      const was = sized(state(before.get(old)), unread.has(old), host.get(old));
       const now = one.status === 'D' ? null : state(after.get(one.path));
-      const conflict = await conflictOf(task, one, touched, contents, texts, now, merged, unread.get(one.path) ?? null);
+      const mine = before.get(one.path);
+      const conflict = await conflictOf(world, task, one, {
+        touched,
+        mine,
+        now,
+        texts,
+        unread: unread.get(old) ?? null,
+      });
+      if (conflict.text !== undefined) (conflict.kind === 'merges' ? merged : marked).set(one.path, conflict.text);
       const verdict = classify({
         path: one.path,
         ...(one.from === null ? {} : { from: one.from }),
-        before: content(before, texts),
+        before: content(was, texts),
         after: content(now, texts),
       });
       const extra = isRisky(one.path, false) ? ['The configuration names it as risky (review.risky).'] : [];
       changes.push({
         path: one.path,
         ...(one.from === null ? {} : { from: one.from }),
-        kind: kindOf(one, before, now),
-        before,
+        kind: kindOf(one, was, now),
+        before: was,
         after: now,
         lane: extra.length > 0 ? 'host' : verdict.lane,
         reasons: [
@@ -126,6 +133,7 @@ export async function compareWithHost(
     },
     host,
     merged,
+    marked,
     removedDirs: capture.removedDirs,
   };
 }
@@ -147,39 +155,10 @@ function* portions(changes: readonly RawChange[], bytesOf: (one: RawChange) => n
   if (some.length > 0) yield some;
 }
 
-interface HostFile {
-  readonly state: HostState | null;
-  /** What stands for it in the comparison: its bytes or, where they cannot be had, a line that says so. */
-  readonly content: BaseFile | null;
-  /** Why its bytes could not be had. */
-  readonly unread: string | null;
-}
-
-function readHostFile(project: string, path: string): HostFile {
-  const found = hostState(project, path);
-  if (found === null || (found.type !== 'file' && found.type !== 'symlink'))
-    return { state: found, content: null, unread: null };
-  const mode = found.type === 'symlink' ? '120000' : (found.mode & 0o100) === 0 ? '100644' : '100755';
-  try {
-    // hostState has walked down by descriptor and met no link; a link that appears now would be the user's own.
-    using parent = openDirectory(dirname(`${project}/${path}`));
-    const name = basename(path);
-    const bytes = mode === '120000' ? Buffer.from(parent.readlink(name)) : parent.readFile(name, HOST_FILE_LIMIT);
-    return { state: found, content: { path, mode, bytes }, unread: null };
-  } catch (error) {
-    const code = errorCode(error);
-    if (code === undefined) throw error;
-    const why = code === 'EFBIG' ? TOO_LARGE : `Your own file cannot be read (${code}).`;
-    return { state: found, content: { path, mode, bytes: Buffer.from(`${why}\n`) }, unread: why };
-  }
-}
-
-const TOO_LARGE = 'Your own file is too large to be compared.';
-
 interface Touched {
   /** Paths that changed on the host after the sandbox had started. */
   readonly paths: ReadonlySet<string>;
-  readonly base: ReadonlyMap<string, Buffer>;
+  readonly base: ReadonlyMap<string, BaseFile>;
 }
 
 // A file replaced, edited or chmod-ed has a newer change time; nothing short of setting the clock back avoids that.
@@ -188,11 +167,15 @@ async function findTouched(
   task: StoredTask,
   raw: readonly RawChange[],
   host: ReadonlyMap<string, HostState | null>,
-  contents: ReadonlyMap<string, BaseFile>,
+  before: ReadonlyMap<string, TreeEntry>,
 ): Promise<Touched> {
   const startNs = BigInt(Math.floor(task.run.startedAtMs)) * 1_000_000n;
   const names = raw.flatMap((one) => (one.from === null ? [one.path] : [one.path, one.from]));
-  const newer = names.filter((path) => BigInt(host.get(path)?.ctimeNs ?? 0) >= startNs);
+  // A directory is newer for every file made or deleted in it; it gives way to a file only when it is empty.
+  const newer = names.filter((path) => {
+    const file = host.get(path);
+    return file != null && file.type !== 'directory' && BigInt(file.ctimeNs) >= startNs;
+  });
   // Its directory tells whether it was deleted since the start, or had been before.
   const gone = raw
     .filter(
@@ -203,15 +186,17 @@ async function findTouched(
     )
     .map((one) => one.path);
   const base = task.task.git
-    ? await baseContents({
+    ? await baseFiles({
         project: task.task.project,
         home: world.home,
         commit: task.run.base,
         paths: [...newer, ...gone],
       })
-    : new Map<string, Buffer>();
-  const unchanged = (path: string): boolean =>
-    contents.get(path) !== undefined && base.get(path)?.equals(contents.get(path)?.bytes ?? Buffer.alloc(0)) === true;
+    : new Map<string, BaseFile>();
+  const unchanged = (path: string): boolean => {
+    const file = base.get(path);
+    return file !== undefined && file.oid === before.get(path)?.oid;
+  };
   return {
     paths: new Set([...newer.filter((path) => !unchanged(path)), ...gone.filter((path) => base.has(path))]),
     base,
@@ -222,49 +207,59 @@ function directoryState(project: string, path: string): { ctimeNs: bigint } | un
   return lstatSync(dirname(`${project}/${path}`), { bigint: true, throwIfNoEntry: false });
 }
 
+interface Conflict {
+  readonly kind: Change['conflict'];
+  readonly reasons: readonly string[];
+  /** Both sides in one, with marks where they conflict. */
+  readonly text?: Buffer;
+}
+
 async function conflictOf(
+  world: World,
   task: StoredTask,
   one: RawChange,
-  touched: Touched,
-  contents: ReadonlyMap<string, BaseFile>,
-  texts: ReadonlyMap<string, Buffer | null>,
-  now: FileState | null,
-  merged: Map<string, Buffer>,
-  unread: string | null,
-): Promise<{ kind: Change['conflict']; reasons: string[] }> {
+  sides: {
+    touched: Touched;
+    mine: TreeEntry | undefined;
+    now: FileState | null;
+    texts: ReadonlyMap<string, Buffer | null>;
+    unread: string | null;
+  },
+): Promise<Conflict> {
+  const { touched, mine, now, texts, unread } = sides;
+  const conflict = (reason: string): Conflict => ({ kind: 'conflicts', reasons: [reason] });
   if (task.run.hidden.includes(one.path))
-    return { kind: 'conflicts', reasons: ['You have a file of this name that was hidden from the sandbox.'] };
+    return conflict('You have a file of this name that was hidden from the sandbox.');
   if (one.from !== null && touched.paths.has(one.from))
-    return {
-      kind: 'conflicts',
-      reasons: [`You changed ${one.from} while the sandbox ran, and the sandbox renamed it.`],
-    };
+    return conflict(`You changed ${one.from} while the sandbox ran, and the sandbox renamed it.`);
   if (unread !== null)
-    return { kind: unread === TOO_LARGE && !touched.paths.has(one.path) ? 'none' : 'conflicts', reasons: [unread] };
+    return unread === TOO_LARGE && !touched.paths.has(one.path)
+      ? { kind: 'none', reasons: [unread] }
+      : conflict(unread);
   if (!touched.paths.has(one.path)) return { kind: 'none', reasons: [] };
-  const mine = contents.get(one.path);
-  const theirs = now === null ? undefined : texts.get(now.oid);
+  if (now === null) return conflict('You changed it while the sandbox ran, and the sandbox deleted it.');
+  if (mine === undefined) return conflict('You deleted it while the sandbox ran, and the sandbox changed it.');
   const base = touched.base.get(one.path);
-  if (now === null)
-    return { kind: 'conflicts', reasons: ['You changed it while the sandbox ran, and the sandbox deleted it.'] };
-  if (mine === undefined)
-    return { kind: 'conflicts', reasons: ['You deleted it while the sandbox ran, and the sandbox changed it.'] };
-  if (base === undefined || theirs === undefined || theirs === null || mine.mode === '120000' || now.mode === '120000')
-    return {
-      kind: 'conflicts',
-      reasons: ['It changed on both sides while the sandbox ran, and there is no common version to merge from.'],
-    };
+  const host = texts.get(mine.oid) ?? null;
+  const sandbox = texts.get(now.oid) ?? null;
+  const old =
+    base === undefined || base.bytes > TEXT_LIMIT
+      ? null
+      : await readBaseFile({ project: task.task.project, home: world.home, oid: base.oid });
+  if (old === null || host === null || sandbox === null || mine.mode === '120000' || now.mode === '120000')
+    return conflict('It changed on both sides while the sandbox ran, and there is no common version to merge from.');
   const scratch = dirname(task.paths.staging);
   mkdirSync(scratch, { recursive: true });
-  const result = await mergeText(scratch, { base, host: mine.bytes, sandbox: theirs });
-  if (result === null)
-    return { kind: 'conflicts', reasons: ['It changed on both sides while the sandbox ran, in the same lines.'] };
-  merged.set(one.path, result);
+  const merge = await mergeText(scratch, { base: old, host, sandbox });
+  if (merge === null) return conflict('It changed on both sides while the sandbox ran, and is not text.');
+  if (!merge.clean)
+    return { ...conflict('It changed on both sides while the sandbox ran, in the same lines.'), text: merge.text };
   return {
     kind: 'merges',
     reasons: [
       'It changed on both sides while the sandbox ran; the two merge cleanly, and the merged text is what is taken.',
     ],
+    text: merge.text,
   };
 }
 
@@ -279,7 +274,7 @@ function state(entry: { mode: string; oid: string; bytes: number } | undefined):
 
 function content(file: FileState | null, texts: ReadonlyMap<string, Buffer | null>): Content | null {
   if (file === null) return null;
-  const bytes = texts.get(file.oid) ?? null;
+  const bytes = file.bytes > TEXT_LIMIT ? null : (texts.get(file.oid) ?? null);
   if (bytes === null) return { mode: file.mode, bytes: file.bytes, text: null };
   const binary = bytes.subarray(0, 8000).includes(0);
   return binary

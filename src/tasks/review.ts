@@ -9,7 +9,9 @@ import { advance } from '../protocol/run-state.ts';
 import { replaceFile } from '../lib/files.ts';
 import { tryLock } from '../lib/lock.ts';
 import { readBlob, readBlobs } from '../git/staging.ts';
+import type { ApplyOp, ApplyOutcome } from '../review/apply.ts';
 import { applyAll, recover, type AppliedChange, type PlannedChange } from '../review/journal.ts';
+import { ancestors } from '../review/order.ts';
 import { appendEvent } from '../store/events.ts';
 import { removeTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { captureChanges } from './capture.ts';
@@ -75,7 +77,11 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
       tellDiskTrouble(world, async () => {
         if (changes.length === 0) return [];
         const contents = await readContents(stored.paths.staging, changes);
-        const planned = changes.flatMap((change) => plan(compared, change, edited.get(change.path), contents));
+        const contentOf = (oid: string): Buffer | (() => Promise<Buffer>) =>
+          contents.get(oid) ?? (() => readBlob(stored.paths.staging, oid));
+        const planned: PlannedChange[] = [];
+        for (const change of changes)
+          planned.push(...(await plan(compared, change, edited.get(change.path), contentOf)));
         mkdirSync(stored.paths.journal, { recursive: true, mode: 0o700 });
         const journal = join(
           stored.paths.journal,
@@ -86,10 +92,11 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
           outcome.filter((one) => one.outcome !== 'applied').map((one) => [one.path, one.outcome]),
         );
         // A rename is two steps and one change.
-        const done = changes.map((change) => ({
-          path: change.path,
-          outcome: failed.get(change.path) ?? failed.get(change.from ?? change.path) ?? ('applied' as const),
-        }));
+        const inTheWay = findInTheWay(compared, failed.size === 0 ? null : new Set(changes));
+        const done = changes.map((change) => {
+          const outcome = failed.get(change.path) ?? failed.get(change.from ?? change.path) ?? ('applied' as const);
+          return { path: change.path, outcome: addWhatElse(outcome, inTheWay(change)) };
+        });
         const taken = changes.filter((_, i) => done[i]?.outcome === 'applied');
         for (const change of taken) decided.add(change.path);
         // An edited or merged file differs from what was captured, and would be asked about again.
@@ -126,12 +133,12 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
   };
 }
 
-function plan(
+async function plan(
   compared: Compared,
   change: Change,
   edited: Buffer | undefined,
-  contents: ReadonlyMap<string, Buffer>,
-): PlannedChange[] {
+  contentOf: (oid: string) => Buffer | (() => Promise<Buffer>),
+): Promise<PlannedChange[]> {
   const expect = compared.host.get(change.path) ?? null;
   const remove = (path: string, requires?: string): PlannedChange => ({
     op: { kind: 'delete', path, prune: compared.removedDirs },
@@ -139,29 +146,55 @@ function plan(
     ...(requires === undefined ? {} : { requires }),
   });
   if (change.after === null) return [remove(change.path)];
-  const bytes = edited ?? compared.merged.get(change.path) ?? contents.get(change.after.oid);
-  if (bytes === undefined) throw new Error(`the content of ${change.path} was not captured`);
-  const write: PlannedChange =
-    change.after.mode === '120000'
-      ? { op: { kind: 'symlink', path: change.path, target: bytes.toString('utf8') }, expect }
-      : { op: { kind: 'write', path: change.path, mode: change.after.mode, bytes }, expect };
+  const { path } = change;
+  const { mode, oid } = change.after;
+  const bytes = edited ?? compared.merged.get(path) ?? contentOf(oid);
+  const op: ApplyOp =
+    mode === '120000'
+      ? { kind: 'symlink', path, target: (Buffer.isBuffer(bytes) ? bytes : await bytes()).toString('utf8') }
+      : { kind: 'write', path, mode, bytes };
   // The old name goes only once the new one is there.
-  return change.from === undefined ? [write] : [write, remove(change.from, change.path)];
+  return change.from === undefined ? [{ op, expect }] : [{ op, expect }, remove(change.from, path)];
+}
+
+/** Old names that stand in the way of a change, because the change that would remove them was not taken with it. */
+function findInTheWay(compared: Compared, taking: ReadonlySet<Change> | null): (change: Change) => string[] {
+  if (taking === null) return () => [];
+  const others = compared.changeSet.changes.filter((change) => !taking.has(change));
+  const old = new Set(
+    others.flatMap((change) =>
+      change.after === null ? [change.path] : change.from === undefined ? [] : [change.from],
+    ),
+  );
+  return (change) =>
+    compared.host.get(change.path)?.type === 'directory'
+      ? [...old].filter((path) => path.startsWith(`${change.path}/`))
+      : ancestors(change.path).filter((path) => old.has(path));
+}
+
+function addWhatElse(outcome: ApplyOutcome, paths: readonly string[]): ApplyOutcome {
+  const [first] = paths;
+  if (outcome === 'applied' || !('refused' in outcome) || first === undefined) return outcome;
+  const more = paths.length === 1 ? '' : ` and ${paths.length - 1} more`;
+  return { refused: `${outcome.refused} It can only be taken together with the change of ${first}${more}.` };
 }
 
 const SMALL_BYTES = 1024 * 1024;
 const BATCH = 200;
+const KEPT_BYTES = 128 * 1024 * 1024;
 
-/** Small files by the hundred, large ones one by one: a process for each of many thousands would be too many at once. */
+/** Small files by the hundred, for a process each would be too many; the others, and what is too much, one by one later. */
 async function readContents(staging: string, changes: readonly Change[]): Promise<Map<string, Buffer>> {
-  const files = changes.flatMap((change) => (change.after === null ? [] : [change.after]));
   const contents = new Map<string, Buffer>();
-  const small = files.filter((file) => file.bytes <= SMALL_BYTES).map((file) => file.oid);
+  let kept = 0;
+  const small = changes
+    .flatMap((change) => (change.after === null || change.after.bytes > SMALL_BYTES ? [] : [change.after]))
+    .filter((file) => (kept += file.bytes) <= KEPT_BYTES)
+    .map((file) => file.oid);
   for (let i = 0; i < small.length; i += BATCH) {
     const read = await readBlobs(staging, small.slice(i, i + BATCH), SMALL_BYTES);
     for (const [oid, bytes] of read) if (bytes !== null) contents.set(oid, bytes);
   }
-  for (const file of files) if (!contents.has(file.oid)) contents.set(file.oid, await readBlob(staging, file.oid));
   return contents;
 }
 

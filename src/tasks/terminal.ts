@@ -56,7 +56,8 @@ export async function openTerminal(user: { stdin: In; stdout: Out; stderr: Out }
 /** A window that is closed also sends SIGHUP, which is passed on; who then still reads or writes gets errors only. */
 function outliveWindow(streams: readonly (In | Out)[]): void {
   let closed = false;
-  for (const stream of streams) if (stream.isTTY) stream.on('error', () => (closed = true));
+  // Alone: another listener would take the error for a bug and end us before the sandbox's task is put away.
+  for (const stream of streams) if (stream.isTTY) stream.removeAllListeners('error').on('error', () => (closed = true));
   // Node itself aborts, with a stack trace, when it cannot restore a terminal that is gone.
   process.once('exit', () => closed && process.kill(process.pid, 'SIGHUP'));
 }

@@ -100,6 +100,41 @@ chmod 4755 src/a.txt; chmod 2777 docs; find . -path ./.git -prune -o -type f -pr
     expect([machine.read('data.bin/inner'), machine.read('src/moved.bin')]).toEqual(['y\n', 'x\n']);
   });
 
+  test('A110: a part of such a set is refused with what it needs, and nothing is lost', async () => {
+    using machine = createMachine(caller, { files: FILES });
+    await inside(
+      machine,
+      'mv data.bin src/moved.bin; mkdir data.bin; echo y > data.bin/inner; mv docs/c.txt c; rm -r docs; mv c docs; rm README.md; mkdir README.md; echo z > README.md/z',
+    );
+    const alone = async (path: string): Promise<unknown> =>
+      (JSON.parse((await machine.ags(['review', '--accept', path, '--json'])).stdout) as { failed: unknown }).failed;
+    const needs = (path: string, reason: string): unknown => [{ path, reason }];
+    expect(await alone('data.bin/inner')).toEqual(
+      needs(
+        'data.bin/inner',
+        '"data.bin" is a file on your side, where this change needs a directory. It can only be taken together with the change of data.bin.',
+      ),
+    );
+    expect(await alone('docs')).toEqual(
+      needs(
+        'docs',
+        'It is a directory on your side, with files that are not part of this change. It can only be taken together with the change of docs/deep/d.txt.',
+      ),
+    );
+    expect(await alone('README.md/z')).toEqual([
+      { path: 'README.md/z', reason: expect.stringContaining('together with the change of README.md.') as string },
+    ]);
+    expect(machine.git('status', '--porcelain')).toBe('');
+    expect(await machine.ags(['review', '--accept-all'])).toMatchObject({ code: 0 });
+    expect(['data.bin/inner', 'src/moved.bin', 'docs', 'README.md/z'].map((path) => machine.read(path))).toEqual([
+      'y\n',
+      'x\n',
+      'three\n',
+      'z\n',
+    ]);
+    expect(machine.tasks()).toEqual([]);
+  });
+
   test('A109: pipes, sockets and links out of the project are refused, or at least never followed', async () => {
     using machine = createMachine(caller, { files: FILES });
     const target = join(machine.home, 'target');

@@ -150,7 +150,7 @@ describe.each(CALLERS)('as %s', (caller) => {
       'for f in a.txt b.txt c.txt d/e.txt; do echo agent > $f; done; echo agent > new.txt',
     ]);
     screen.type('ags review\n');
-    await screen.until(/\[1\/5\][\s\S]*\? >$/);
+    await screen.until(/\[1\/5\][\s\S]*\? more >$/);
     const outside = join(machine.home, 'precious');
     writeFileSync(outside, 'precious\n');
     writeFileSync(join(machine.project, 'a.txt'), 'user\n');

@@ -1,11 +1,12 @@
 // test/e2e/kill.test.ts: kill -9 at any moment. No process and no mount stays, every file of the project is its old or its
 // new self, no change is lost, and the next command works.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, type Machine } from '../harness.ts';
-import { leftovers, sandboxProcesses } from './leftovers.ts';
+import { leftovers, sandboxProcesses, signalAgs } from './leftovers.ts';
+import { openScreen } from './screen.ts';
 
 const ROUNDS = 60;
 const FILES = Array.from({ length: 40 }, (_, i) => `f${i}.txt`);
@@ -107,6 +108,55 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(await leftovers(machine)).toEqual([]);
   }, 120_000);
 
+  test('while a review takes the changes out and shows them: the next one shows the same', async () => {
+    using machine = createMachine(caller, { files: Object.fromEntries(FILES.map((name) => [name, 'old\n'])) });
+    const script = 'for f in f*.txt; do echo new > $f; done';
+    await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', script]);
+    const [id = ''] = machine.tasks();
+    // As it was when the sandbox had just ended.
+    const forget = (): void => {
+      for (const name of ['capture.json', 'changes.json', 'staging.git'])
+        rmSync(join(machine.stateDir, 'tasks', id, name), { recursive: true, force: true });
+    };
+    forget();
+    const whole = async (): Promise<string> => (await machine.ags(['review', '--json'])).stdout;
+    const wholeMs = await howLong(whole);
+    const expected = await whole();
+    let hits = 0;
+    for (const afterMs of moments(12, wholeMs)) {
+      forget();
+      if (await killed(machine, ['review', '--json'], afterMs)) hits++;
+      expect({ afterMs, left: await leftovers(machine) }).toEqual({ afterMs, left: [] });
+      expect({ afterMs, shown: await whole() }).toEqual({ afterMs, shown: expected });
+      expect(machine.git('status', '--short')).toBe('');
+    }
+    expect(hits).toBeGreaterThan(6);
+    expect(await machine.ags(['review', '--accept-all'])).toMatchObject({ code: 0 });
+    expect(FILES.map((name) => machine.read(name))).toEqual(FILES.map(() => 'new\n'));
+    expect(machine.tasks()).toEqual([]);
+  }, 120_000);
+
+  test('while a review waits for an answer: nothing is decided, and the next one asks the same', async () => {
+    using machine = createMachine(caller, { files: { 'a.txt': 'old\n', 'b.txt': 'old\n' } });
+    await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', 'echo new > a.txt; echo new > b.txt']);
+    using screen = await openScreen(machine);
+    for (const keys of ['', 'y', 'yd']) {
+      screen.type('ags review\n');
+      await screen.until(/\[1\/2\][\s\S]*> ?$/);
+      if (keys !== '') screen.type(keys);
+      if (keys !== '') await screen.until(/\[2\/2\][\s\S]*> ?$/);
+      signalAgs(machine, 'KILL');
+      expect((await screen.ended()).code).toBe(137);
+      expect([machine.read('a.txt'), machine.read('b.txt'), machine.tasks().length]).toEqual(['old\n', 'old\n', 1]);
+      await screen.clear();
+    }
+    screen.type('ags review\n');
+    await screen.until(/\[1\/2\][\s\S]*> ?$/);
+    screen.type('yy');
+    expect(await screen.ended()).toMatchObject({ code: 0 });
+    expect([machine.read('a.txt'), machine.read('b.txt'), machine.tasks()]).toEqual(['new\n', 'new\n', []]);
+  });
+
   test('when bubblewrap itself is killed, the sandbox ends and ags says so by its exit code', async () => {
     using machine = createMachine(caller);
     await machine.ags(['exec', '--', 'true']);
@@ -124,54 +174,5 @@ describe.each(CALLERS)('as %s', (caller) => {
       expect(await leftovers(machine)).toEqual([]);
     }
     expect(machine.tasks()).toEqual([]);
-  });
-});
-
-describe.each(CALLERS)('at once, as %s', (caller) => {
-  test('two reviews of one task: one works, the other is told so', async () => {
-    using machine = createMachine(caller, { files: Object.fromEntries(FILES.map((name) => [name, 'old\n'])) });
-    await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', 'for f in f*.txt; do echo new > $f; done']);
-    const runs = await Promise.all([1, 2, 3].map(() => machine.ags(['review', '@', '--accept-all'])));
-    const done = runs.filter((run) => run.code === 0);
-    expect(done.length).toBeGreaterThanOrEqual(1);
-    for (const run of runs.filter((one) => one.code !== 0)) {
-      // Too early, or so late that the task was gone.
-      expect(run.stderr).toMatch(/Another ags command is working on|has no tasks|no task/i);
-      expect([3, 7]).toContain(run.code);
-    }
-    expect(done.map((run) => Number(/(\d+) taken/.exec(run.stderr)?.[1])).reduce((a, b) => a + b, 0)).toBe(
-      FILES.length,
-    );
-    expect(FILES.map((name) => machine.read(name))).toEqual(FILES.map(() => 'new\n'));
-    expect(machine.tasks()).toEqual([]);
-  });
-
-  test('twelve sandboxes over one repository, all writing the same file: none sees another', async () => {
-    using machine = createMachine(caller);
-    await machine.ags(['exec', '--', 'true']);
-    const script =
-      'echo $1 > src/a.txt; echo $1 > own-$1.txt; git -c user.name=A -c user.email=a@b commit -qam $1; sleep 0.3; cat src/a.txt; ls; git log --format=%s | head -1';
-    const runs = await Promise.all(
-      Array.from({ length: 12 }, (_, i) =>
-        machine.ags(['exec', '--name', `run${i}`, '--', 'sh', '-c', script, 'sh', String(i)]),
-      ),
-    );
-    expect(runs.map(({ code, stdout }) => ({ code, stdout }))).toEqual(
-      runs.map((_, i) => ({ code: 0, stdout: `${i}\nREADME.md\nown-${i}.txt\nsrc\n${i}\n` })),
-    );
-    expect(machine.git('status', '--short')).toBe('');
-    const tasks = machine.tasks();
-    expect(tasks.length).toBe(12);
-    const [first = '', second = ''] = tasks;
-    expect(await machine.ags(['review', first, '--accept-all'])).toMatchObject({ code: 0 });
-    // The same file again: the first answer counts as the user's own change.
-    expect(await machine.ags(['review', second, '--accept-all'])).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining('1 taken, 0 thrown away, 1 left.') as string,
-    });
-    expect(readFileSync(join(machine.project, 'src/a.txt'), 'utf8')).toBe(`${/^run(\d+)-/.exec(first)?.[1]}\n`);
-    expect(await machine.ags(['cleanup', '--all', '--older-than', '0s', '--yes'])).toMatchObject({ code: 0 });
-    expect(machine.tasks()).toEqual([]);
-    expect(await leftovers(machine)).toEqual([]);
   });
 });

@@ -7,7 +7,7 @@ import { CALLERS, createMachine, type Machine } from '../harness.ts';
 const FILES = 100_000;
 const CHANGED = 1000;
 
-test('a hundred thousand files: started at once, one change reviewed, and thousands of changes taken', async () => {
+test('a hundred thousand files: started at once, three changes reviewed, and thousands of changes taken', async () => {
   using machine = createMachine(CALLERS.at(-1) ?? 'user', { git: false, files: {} });
   makeRepository(machine);
   expect((await machine.ags(['exec', '--', 'true'])).code).toBe(0);
@@ -22,16 +22,32 @@ test('a hundred thousand files: started at once, one change reviewed, and thousa
     '--',
     'sh',
     '-c',
-    'git status --short | wc -l; find . -name .git -prune -o -type f -print | wc -l; echo changed > d7/77.txt; git status --short',
+    'GIT_TRACE2_EVENT=/tmp/trace git status --short | wc -l; find . -name .git -prune -o -type f -print | wc -l; echo changed > d7/77.txt; rm d8/88.txt; echo new > d9/new.txt; git status --short; grep -o \'"refresh/sum_scan","value":"[0-9]*"\' /tmp/trace',
   ]);
-  expect(small).toMatchObject({ code: 0, stdout: `0\n${FILES}\n M d7/77.txt\n` });
+  // git looked at the times of the files, and read none of them.
+  expect(small).toMatchObject({
+    code: 0,
+    stdout: `0\n${FILES}\n M d7/77.txt\n D d8/88.txt\n?? d9/new.txt\n"refresh/sum_scan","value":"0"\n`,
+  });
   // Generous: a copy of it, or reading it all, takes minutes on a busy machine.
   expect(Date.now() - begun).toBeLessThan(20_000);
+  const { changes } = JSON.parse((await machine.ags(['review', '--json'])).stdout) as {
+    changes: { path: string; kind: string }[];
+  };
+  expect(changes.map(({ path, kind }) => `${kind} ${path}`)).toEqual([
+    'modified d7/77.txt',
+    'deleted d8/88.txt',
+    'new d9/new.txt',
+  ]);
   expect(await machine.ags(['review', '--accept-all'])).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('1 taken, 0 thrown away, 0 left.\n') as string,
+    stderr: expect.stringContaining('3 taken, 0 thrown away, 0 left.\n') as string,
   });
-  expect(machine.read('d7/77.txt')).toBe('changed\n');
+  expect([machine.read('d7/77.txt'), machine.has('d8/88.txt'), machine.read('d9/new.txt')]).toEqual([
+    'changed\n',
+    false,
+    'new\n',
+  ]);
 
   const many = await machine.ags(
     ['exec', '--name', 'many', '--', 'sh', '-c', `for f in $(seq 0 999); do echo new > d3/$f.txt; done; rm -r d5`],
@@ -43,7 +59,7 @@ test('a hundred thousand files: started at once, one change reviewed, and thousa
     code: 0,
     stderr: expect.stringContaining(`${CHANGED + 1000} taken, 0 thrown away, 0 left.\n`) as string,
   });
-  expect(machine.git('status', '--short', '--untracked-files=no').trim().split('\n').length).toBe(CHANGED + 1000 + 1);
+  expect(machine.git('status', '--short', '--untracked-files=no').trim().split('\n').length).toBe(CHANGED + 1000 + 2);
   expect([machine.read('d3/999.txt'), machine.has('d5'), machine.tasks()]).toEqual(['new\n', false, []]);
 }, 240_000);
 

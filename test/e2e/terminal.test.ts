@@ -182,6 +182,29 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(await leftovers(machine, 10_000)).toEqual([]);
     await expect.poll(() => machine.tasks(), { timeout: 5000 }).toEqual(before);
   });
+
+  test('a window that is closed leaves what was changed in it to be reviewed', async () => {
+    const before = machine.tasks();
+    for (const [name, line, seen] of [
+      ['running', "ags exec --name closed -- sh -c 'echo new > new.txt; echo ready; exec sleep 77777'", /^ready$/m],
+      ['asking', 'ags exec --name closed -- cp a.txt new.txt', /\? more >$/m],
+    ] as const) {
+      const other = await openScreen(machine, { name });
+      other.type(`${line}\n`);
+      await other.until(seen);
+      other[Symbol.dispose]();
+      expect(await leftovers(machine, 10_000)).toEqual([]);
+      const task = machine.tasks().find((one) => !before.includes(one)) ?? '';
+      await expect
+        .poll(() => machine.ags(['review', task, '--json']), { timeout: 10_000 })
+        .toMatchObject({
+          code: 0,
+          stdout: expect.stringContaining('"path":"new.txt"') as string,
+        });
+      expect(await machine.ags(['review', task, '--discard-all'])).toMatchObject({ code: 0 });
+    }
+    expect(machine.tasks()).toEqual(before);
+  });
 });
 
 test('ags shell without a terminal says what to use instead', async () => {

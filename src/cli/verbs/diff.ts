@@ -16,7 +16,7 @@ const verb: Verb = {
     const { findTask } = await import('../../tasks/find-task.ts');
     const { openReview } = await import('../../tasks/review.ts');
     const { riskyPatterns } = await import('./review.ts');
-    const { changeLine, diffLines, reasonLines } = await import('../show-change.ts');
+    const { changeLine, paintDiff, readDiff, reasonLines } = await import('../show-change.ts');
     const { createPaint } = await import('../colour.ts');
     const { visible } = await import('../../lib/sanitize.ts');
     const task = await findTask(ctx.world, args.positionals[0], {
@@ -27,7 +27,11 @@ const verb: Verb = {
     const changes = review.compared.changeSet.changes.filter(
       (change) =>
         wanted.length === 0 ||
-        wanted.some((path) => change.path === path || change.path.startsWith(path.endsWith('/') ? path : `${path}/`)),
+        wanted.some((path) =>
+          [change.path, change.from].some(
+            (name) => name === path || name?.startsWith(path.endsWith('/') ? path : `${path}/`),
+          ),
+        ),
     );
     if (wanted.length > 0 && changes.length === 0)
       throw new AgsError('path.not-found', `${wanted.join(', ')}: not among the changes.`, {
@@ -47,7 +51,7 @@ const verb: Verb = {
             : [
                 changeLine(change, paint),
                 ...reasonLines(change, paint),
-                ...(await diffLines(review, change, paint)),
+                ...paintDiff((await readDiff(review, change)).lines, paint),
                 '',
               ];
       ctx.stdout.write(`${lines.join('\n')}\n`);

@@ -96,7 +96,7 @@ async function reviewByFlags(
         outcome,
         dropped: picked.drop.length,
         left,
-        riskyLeft: picked.left.filter((c) => c.lane !== 'inert').length,
+        open: picked.left,
         task,
       },
       say,

@@ -1,0 +1,87 @@
+// git/host-tree.ts: files of the host as a tree in staging, to compare with what came out of a sandbox.
+// Invariant: a file goes through in pieces, whatever its size: no more than a few megabytes are in memory at a time.
+import { spawn } from 'node:child_process';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { errorCode } from '../lib/error-code.ts';
+import { ISOLATED_ENV, stagingGit } from './host-git.ts';
+
+export interface HostFile {
+  readonly path: string;
+  readonly mode: '100644' | '100755' | '120000';
+  /** The id of an object that is in staging already, or so many bytes that are still to be read. */
+  readonly content: string | { readonly bytes: number; readonly chunks: Iterable<Buffer> };
+}
+
+/** Takes each file, and reads it to its end, before it asks for the next. Returns the id of the tree. */
+export async function writeHostTree(staging: string, files: Iterable<HostFile>): Promise<string> {
+  // Neither well compressed nor as differences of each other: it is looked at a few times, and gone with the task.
+  const haste = ['-c', 'pack.compression=1', '--git-dir', staging, 'fast-import', '--depth=0'];
+  const args = [...haste, '--quiet', '--force', '--done'];
+  const child = spawn('git', args, { cwd: '/', env: ISOLATED_ENV, stdio: ['pipe', 'ignore', 'pipe'] });
+  let stderr = '';
+  child.stderr.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
+  const ended = new Promise<number | null>((resolve) => child.on('close', resolve).on('error', () => resolve(127)));
+  const problem = await pipeline(Readable.from(gather(commands(files)), { objectMode: true }), child.stdin).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  const code = await ended;
+  // Whatever made git end early says more than that nobody reads any longer.
+  if (problem !== null && (code === 0 || errorCode(problem) !== 'EPIPE')) throw problem;
+  const tree = await stagingGit(staging, ['rev-parse', '--verify', `${REF}^{tree}`]);
+  if (code !== 0 || tree.exitCode !== 0)
+    throw new Error(`git fast-import failed in ${staging}: ${stderr.trim() || tree.stderr.trim()}`);
+  return tree.stdout.toString('utf8').trim();
+}
+
+const REF = 'refs/ags/compare';
+
+function* commands(files: Iterable<HostFile>): Generator<Buffer> {
+  yield Buffer.from(`reset ${REF}\n\ncommit ${REF}\ncommitter ags <ags@localhost> 0 +0000\ndata 0\ndeleteall\n`);
+  for (const { path, mode, content } of files) {
+    if (typeof content === 'string') {
+      yield Buffer.from(`M ${mode} ${content} ${quotePath(path)}\n`);
+      continue;
+    }
+    yield Buffer.from(`M ${mode} inline ${quotePath(path)}\ndata ${content.bytes}\n`);
+    yield* exactly(content.bytes, content.chunks);
+    yield Buffer.from('\n');
+  }
+  yield Buffer.from('done\n');
+}
+
+// A file that the user changes while it is read has another length than was said. What it holds then does not matter:
+// it is no longer the file that was looked at, and nothing will be written over it.
+function* exactly(bytes: number, chunks: Iterable<Buffer>): Generator<Buffer> {
+  let left = bytes;
+  for (const chunk of chunks) {
+    if (left === 0) break;
+    const part = chunk.subarray(0, left);
+    left -= part.length;
+    yield part;
+  }
+  for (; left > 0; left -= Math.min(left, PIECE)) yield Buffer.alloc(Math.min(left, PIECE));
+}
+
+const PIECE = 1024 * 1024;
+
+/** Many small pieces as a few large ones. */
+function* gather(pieces: Iterable<Buffer>): Generator<Buffer> {
+  let some: Buffer[] = [];
+  let bytes = 0;
+  for (const piece of pieces) {
+    some.push(piece);
+    bytes += piece.length;
+    if (bytes < PIECE) continue;
+    yield Buffer.concat(some);
+    some = [];
+    bytes = 0;
+  }
+  yield Buffer.concat(some);
+}
+
+// fast-import takes C-style quoting: nothing in a name can end the line or begin another command.
+function quotePath(path: string): string {
+  return `"${path.replaceAll(/["\\]/g, (c) => `\\${c}`).replaceAll('\n', '\\n')}"`;
+}

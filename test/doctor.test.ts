@@ -74,7 +74,6 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
       'bubblewrap',
       'bubblewrap-links',
       'programs',
-      ...(caller === 'root' ? ['perl'] : []),
       'git',
       'terminal',
       'user-namespaces',
@@ -304,7 +303,7 @@ describe('where user namespaces are refused', () => {
 });
 
 describe('where programs are missing', () => {
-  const PROGRAMS = ['bwrap', 'unshare', 'mount', 'setsid', 'prlimit', 'perl'];
+  const PROGRAMS = ['bwrap', 'unshare', 'setsid', 'prlimit', 'perl'];
 
   async function without(absent: readonly string[]): Promise<{ diagnosis: Diagnosis; exec: unknown }> {
     using machine = createMachine(CALLERS[0] ?? 'user', { git: false });

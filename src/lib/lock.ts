@@ -1,5 +1,5 @@
 // lib/lock.ts: one process at a time. The lock is a file that names its holder; a dead holder's lock is taken over.
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isAlive, ownIdentity, type ProcessIdentity } from './liveness.ts';
 
 /** null: another living process holds it. */
@@ -7,17 +7,29 @@ export function tryLock(path: string): Disposable | null {
   const mine = `${path}.${process.pid}`;
   writeFileSync(mine, JSON.stringify(ownIdentity()), { mode: 0o600 });
   try {
-    // A second round is needed when the holder has died: its file is removed and the race starts again.
+    const held = { [Symbol.dispose]: () => rmSync(path, { force: true }) };
+    // A second round is needed when the lock was given back between two looks.
     for (let round = 0; round < 3; round++) {
-      if (tryLink(mine, path)) return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
+      if (tryLink(mine, path)) return held;
       const holder = readHolder(path);
-      if (holder !== null && isAlive(holder)) return null;
-      rmSync(path, { force: true });
+      if (holder === null) continue;
+      if (isAlive(holder)) return null;
+      if (takeOver(path, mine, holder)) return held;
     }
     return null;
   } finally {
     rmSync(mine, { force: true });
   }
+}
+
+/** Who finds a dead holder's lock could have found it a while ago: replacing it needs a lock of its own, and a second look. */
+function takeOver(path: string, mine: string, dead: ProcessIdentity): boolean {
+  using turn = tryLock(`${path}.${dead.pid}-${dead.startTicks.split(':').at(-1)}`);
+  if (turn === null) return false;
+  const now = readHolder(path);
+  if (now?.pid !== dead.pid || now.startTicks !== dead.startTicks) return false;
+  renameSync(mine, path);
+  return true;
 }
 
 export function lockHolder(path: string): ProcessIdentity | null {
@@ -36,10 +48,11 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
+/** null: there is no lock. One that cannot be read, after a power cut perhaps, has a holder who is dead. */
 function readHolder(path: string): ProcessIdentity | null {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity;
-  } catch {
-    return null;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? null : { pid: 0, startTicks: '' };
   }
 }

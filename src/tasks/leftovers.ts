@@ -51,7 +51,7 @@ export function lockItems(world: World, id: string, paths: TaskPaths): CleanupIt
     // Taking it over and giving it back leaves no gap for another process.
     if (name === 'lock' && lockHolder(path) === null)
       return [item(name, () => underLock(paths, async () => undefined))];
-    return /^lock\.\d+$/.test(name) && isOld(world, path) ? [item(name, async () => remove(path))] : [];
+    return /^lock\.[\d.-]+$/.test(name) && isOld(world, path) ? [item(name, async () => remove(path))] : [];
   });
 }
 

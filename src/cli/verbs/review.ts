@@ -154,7 +154,7 @@ function selectionError(errors: readonly SelectionError[]): AgsError {
       return new AgsError(
         'project.changed',
         `${first.path} also changed on your side${rest}; it cannot be taken as it is.`,
-        { hint: 'See both: ags diff' },
+        { hint: 'See both: ags diff. On a terminal, e in ags review puts them into one text.' },
       );
     case 'contradiction':
       return new AgsError('usage.invalid', `${first.path} is to be taken and thrown away at once${rest}.`);

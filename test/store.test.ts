@@ -15,6 +15,8 @@ function scratch(): { path: string } & Disposable {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
+const DEAD = JSON.stringify({ pid: 4_194_303, startTicks: 'another boot:1' });
+
 const at = new Date('2026-01-02T03:04:05Z');
 
 test('events are numbered and chained', () => {
@@ -72,6 +74,36 @@ test('a lock has one holder, and a dead holder has none', async () => {
   writeFileSync(path, JSON.stringify({ pid: child.pid, startTicks: ownIdentity().startTicks }));
   using second = tryLock(path);
   expect(second).not.toBe(null);
+});
+
+test('of many who find a dead holder at the same moment, one takes the lock over', async () => {
+  using dir = scratch();
+  // Each round has its own lock and its own moment; nobody gives a lock back.
+  const program = `const { tryLock } = await import(process.argv[1]);
+    for (let round = 0, at = Number(process.argv[3]); round < 30; round++, at += 20) {
+      while (Date.now() < at);
+      if (tryLock(process.argv[2] + round) !== null) console.log(round);
+    }
+    setTimeout(() => undefined, 1000);`;
+  const path = join(dir.path, 'lock-');
+  for (let round = 0; round < 30; round++) writeFileSync(`${path}${round}`, round % 2 === 0 ? '' : DEAD);
+  const lock = new URL('../dist/lib/lock.js', import.meta.url).href;
+  const begin = String(Date.now() + 1500);
+  const winners = await Promise.all(
+    Array.from({ length: 6 }, async () => {
+      const child = spawn(process.execPath, ['--input-type=module', '-e', program, lock, path, begin]);
+      let out = '';
+      child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));
+      await new Promise((resolve) => child.on('close', resolve));
+      return out.trim().split('\n');
+    }),
+  );
+  expect(
+    winners
+      .flat()
+      .map(Number)
+      .toSorted((a, b) => a - b),
+  ).toEqual(Array.from({ length: 30 }, (_, round) => round));
 });
 
 test('a pid that was given to another process is not taken for the old one', () => {

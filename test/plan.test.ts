@@ -60,6 +60,7 @@ function planInput(user: PlanInput['user']): PlanInput {
     workspace: {
       kind: 'overlay',
       lower: hostPath('/home/dev/app'),
+      identity: '64768,131',
       hidden: ['.env', 'certs/dev.pem'],
       upper: hostPath(`${RUN}/upper`),
       work: hostPath(`${RUN}/work`),
@@ -112,6 +113,7 @@ function golden(callerIsRoot: boolean): string {
     bwrap: '/usr/bin/bwrap',
     setsid: '/usr/bin/setsid',
     arch: 'x64',
+    overlays: true,
     stage: callerIsRoot ? '/mnt' : '',
     cgroupFiles: callerIsRoot ? ['/sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs'] : [],
     prefix: [],
@@ -139,7 +141,7 @@ describe('the plan of a sandbox, in full', () => {
     expect(golden(false)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
-      unshare --user --map-root-user --mount --propagation private -- perl -e LAUNCHER -- 165,272,157,292 '' /home/dev/.local/state/ags/tasks/npm-test-4kd2/run '' /home/dev/app '' lowerdir=hide:%s,upperdir=upper,workdir=work 0 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 veil /home/dev/.nvm stage/1 veil /srv/models stage/2 veil /home/dev/app/.git/objects stage/3 veil /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+      unshare --user --map-root-user --mount --propagation private -- perl -e LAUNCHER -- 165,272,157,292 '' /home/dev/.local/state/ags/tasks/npm-test-4kd2/run '' /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 0 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 veil /home/dev/.nvm stage/1 veil /srv/models stage/2 veil /home/dev/app/.git/objects stage/3 veil /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
 
       --unshare-user
       --disable-userns
@@ -215,7 +217,7 @@ describe('the plan of a sandbox, in full', () => {
     expect(golden(true)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
-      perl -e LAUNCHER -- 165,272,157,292 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt /home/dev/app '' lowerdir=hide:%s,upperdir=upper,workdir=work 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 mapveil /home/dev/.nvm stage/1 mapveil /srv/models stage/2 mapveil /home/dev/app/.git/objects stage/3 mapveil /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+      perl -e LAUNCHER -- 165,272,157,292 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 mapveil /home/dev/.nvm stage/1 mapveil /srv/models stage/2 mapveil /home/dev/app/.git/objects stage/3 mapveil /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
 
       --unshare-user
       --disable-userns

@@ -199,7 +199,7 @@ test('a chain of renames as long as any list is put in order at once', () => {
     { op: { kind: 'delete', path: `f${i}` } as const, requires: `f${i + 1}/x` },
     { op: { kind: 'symlink', path: `f${i + 1}/x`, target: 't' } as const },
   ]).flat();
-  const order = new Map(inOrder(changes).map(({ op }, index) => [op.path, index]));
+  const order = new Map<string, number>(inOrder(changes).map(({ op }, index) => [op.path, index]));
   expect(order.size).toBe(100_000);
   expect(
     changes.filter(

@@ -35,6 +35,7 @@ backendConformance(`native, as ${CALLER}`, async (directory): Promise<Backend> =
         programs: host.programs,
         stage:
           uid === 0 ? chooseStage(spec.mounts.flatMap((mount) => (mount.kind === 'bind' ? [mount.from] : []))) : '',
+        overlays: true,
         limitHost: host.limitHost,
         cgroup: { files: [], prefix: [], env: {} },
         runMark: 'conformance',

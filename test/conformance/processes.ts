@@ -266,6 +266,7 @@ export function processPromises(open: Open): void {
               workspace: {
                 kind: 'overlay',
                 lower: missing,
+                identity: '0,0',
                 hidden: [],
                 upper: hostPath(place.writable('upper')),
                 work: hostPath(place.writable('work')),

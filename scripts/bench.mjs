@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, setUp } from './setup.mjs';
 
-await setUp({ programs: ['bwrap', 'git', 'perl'] });
+await setUp();
 const { drawChart } = await import('../bench/chart.mjs');
 const { benchCrowd } = await import('../bench/crowd.mjs');
 const { installPeers } = await import('../bench/peers.mjs');

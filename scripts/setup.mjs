@@ -9,8 +9,11 @@ import { fileURLToPath } from 'node:url';
 export const root = fileURLToPath(new URL('..', import.meta.url));
 const say = (text) => process.stderr.write(`setup: ${text}\n`);
 
+/** What a sandbox is made with. */
+export const NEEDED = ['bwrap', 'git', 'perl', 'prlimit', 'unshare'];
+
 /** npm packages, the build, and the system packages that provide these programs. */
-export async function setUp({ programs = ['bwrap', 'git'], quiet = false } = {}) {
+export async function setUp({ programs = NEEDED, quiet = false } = {}) {
   checkNode();
   ensurePrograms(programs);
   ensurePackages();
@@ -55,11 +58,11 @@ function sourceStamp() {
     }
   };
   visit(join(root, 'src'));
-  hash.update(readFileSync(join(root, 'package.json')));
+  for (const file of ['package.json', 'scripts/build.mjs']) hash.update(readFileSync(join(root, file)));
   return hash.digest('hex');
 }
 
-const PACKAGES = { bwrap: 'bubblewrap', git: 'git', perl: 'perl', prlimit: 'util-linux', tmux: 'tmux' };
+const PACKAGES = { bwrap: 'bubblewrap', prlimit: 'util-linux', unshare: 'util-linux' };
 const MANAGERS = [
   { program: 'apt-get', before: ['apt-get', 'update', '-qq'], install: ['apt-get', 'install', '-y', '-qq'] },
   { program: 'dnf', install: ['dnf', 'install', '-y', '-q'] },

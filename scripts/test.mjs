@@ -4,9 +4,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { root, setUp } from './setup.mjs';
+import { NEEDED, root, setUp } from './setup.mjs';
 
-await setUp({ programs: ['bwrap', 'git', 'perl', 'prlimit', 'tmux'] });
+await setUp({ programs: [...NEEDED, 'tmux'] });
 const some = process.argv.slice(2);
 const checks =
   some.length > 0

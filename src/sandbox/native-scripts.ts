@@ -82,7 +82,7 @@ my @held;
 sub fail { print STDERR "ags: $_[0]: $!\\n"; exit 96 }
 sub mount { my ($what, $at, $type, $flags, $options) = map { "$_\\0" } @_; syscall($mount, $what, $at, $type, $_[3], $options) == 0 }
 sub lay { mount('overlay', $_[0], 'overlay', 0, "userxattr,$_[1]") }
-sub hold { sysopen(my $it, $_[0], 0200000) or fail("open $_[0]"); push @held, $it; '/proc/self/fd/' . fileno $it }
+sub hold { sysopen(my $it, $_[0], 010200000) or fail("open $_[0]"); push @held, $it; '/proc/self/fd/' . fileno $it }
 ${STREAMS}syscall($prctl, 1, 9, 0, 0, 0);
 for my $file (@groups) { open(my $f, '>', $file) or fail("enter $file"); syswrite($f, '0') or fail("enter $file"); close $f }
 if (open(my $f, '>', '/proc/self/oom_score_adj')) { syswrite $f, '800'; close $f }
@@ -131,7 +131,7 @@ while (my ($from, $at, $how) = splice @staged, 0, 3) {
   mkdir $at or fail("make $at");
   mapped($from, $at) if $how =~ /map/;
   next if $how !~ /veil/;
-  lay($at, 'lowerdir=' . ($how =~ /map/ ? $at : hold($from)) . ':stage/none') or fail("show $from");
+  lay($at, 'lowerdir=' . ($how =~ /map/ ? $at : hold($from)) . ':stage/none') or fail("$from cannot lie under an overlay; take it out of tools: or mounts:");
 }
 if ($project ne '') {
   my $lower = defined $uid ? 'stage/lower' : hold($project);

@@ -6,13 +6,23 @@ import { makeRepository, settle, wait } from './world.mjs';
 const LIMIT_OWN = 1.5;
 const LIMIT_SRT = 0.35;
 
+// Behind a proxy that looks into TLS, Node is told to read the certificates of the system, and takes much longer to start.
+const { NODE_EXTRA_CA_CERTS } = process.env;
+const ENVIRONMENTS = [
+  ...(NODE_EXTRA_CA_CERTS === undefined
+    ? []
+    : [[', with NODE_EXTRA_CA_CERTS as it is set here', { NODE_EXTRA_CA_CERTS }]]),
+  [NODE_EXTRA_CA_CERTS === undefined ? '' : ', without NODE_EXTRA_CA_CERTS', {}],
+];
+
 export async function benchStartUp(world, effort) {
   const parts = [];
   for (const actor of Object.values(world.actors)) {
     const project = makeRepository(actor, 'project', 50);
     await wait(2100);
     settle(actor, project);
-    parts.push({ actor, runs: compare(world, actor, project, effort) });
+    for (const [where, env] of ENVIRONMENTS)
+      parts.push({ actor, where, runs: compare(world, { ...actor, env: { ...actor.env, ...env } }, project, effort) });
   }
   return {
     title: 'Starting a sandbox',
@@ -87,10 +97,10 @@ export function plainBwrap(project, command = ['true']) {
 
 const LABELS = { node: '`node -e 0`', bwrap: '`bwrap … true`', ags: '**`ags exec -- true`**', srt: '`srt true`' };
 
-function table({ actor, runs }) {
+function table({ actor, where, runs }) {
   const own = (get) => ratio(get(runs.ags), get(runs.node), get(runs.bwrap));
   return {
-    caption: actor.name === 'root' ? 'As root' : 'As an ordinary user',
+    caption: `${actor.name === 'root' ? 'As root' : 'As an ordinary user'}${where}`,
     head: ['command', 'wall time', 'processor time', 'ags is, by wall time', 'by processor time'],
     rows: [
       ...Object.keys(runs).map((name) => [
@@ -106,8 +116,8 @@ function table({ actor, runs }) {
   };
 }
 
-function bars({ actor, runs }) {
-  const who = actor.name === 'root' ? 'as root' : 'as a user';
+function bars({ actor, where, runs }) {
+  const who = `${actor.name === 'root' ? 'as root' : 'as a user'}${where}`;
   return MEASURES.flatMap(({ what, get }) => [
     {
       name: `ags exec -- true, ${who}: ${what} over node + bwrap`,

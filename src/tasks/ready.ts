@@ -57,7 +57,7 @@ function readinessKey(world: World, host: NativeHost): string {
     host.programs.bwrap,
     bwrap.mtimeMs,
     bwrap.size,
-    world.stateDir,
+    // An overlay depends on the file system that holds its layers.
     deviceOf(world.stateDir),
   ]);
 }

@@ -14,6 +14,8 @@ export type Mount =
       readonly from: HostPath;
       readonly to: SandboxPath;
       readonly writable: boolean;
+      /** Made by ags: it holds nothing that anybody else could have put there. */
+      readonly made?: true;
       readonly why: string;
     }
   | { readonly kind: 'symlink'; readonly target: string; readonly to: SandboxPath; readonly why: string }

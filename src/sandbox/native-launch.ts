@@ -73,7 +73,7 @@ export function planLaunch(input: LaunchInput): Launch {
   const source = (mount: Mount): string => {
     switch (mount.kind) {
       case 'bind':
-        return reach(mount.from, !mount.writable);
+        return reach(mount.from, !mount.writable && mount.made !== true);
       case 'file': {
         const at = join('files', String(files.length));
         files.push({ path: at, content: mount.content });

@@ -50,7 +50,7 @@ export function planSandbox(input: PlanInput): SandboxSpec {
         ? bind(entry.path, entry.path, 'the system')
         : { kind: 'symlink', target: entry.link, to: sandboxPath(entry.path), why: 'the system' },
     ),
-    bind(input.etcDir, '/etc', 'a copy of the settings that etc: names, with accounts of its own'),
+    { ...bind(input.etcDir, '/etc', 'a copy of the settings that etc: names, with accounts of its own'), made: true },
     { kind: 'proc', to: sandboxPath('/proc'), why: 'its own processes only' },
     { kind: 'dev', to: sandboxPath('/dev'), why: 'null, zero, random, terminals' },
     { kind: 'tmpfs', to: sandboxPath('/dev/shm'), bytes: 256 * MiB, mode: '1777', why: 'shared memory of its own' },
@@ -96,7 +96,7 @@ export function planSandbox(input: PlanInput): SandboxSpec {
 
 const MiB = 1024 * 1024;
 
-function bind(from: string, to: string, why: string): Mount {
+function bind(from: string, to: string, why: string): Extract<Mount, { kind: 'bind' }> {
   return { kind: 'bind', from: hostPath(from), to: sandboxPath(to), writable: false, why };
 }
 

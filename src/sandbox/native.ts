@@ -37,10 +37,9 @@ export function createNative(options: NativeOptions): Backend {
     async start(spec, command, stdio) {
       const launch = planNative(options, spec, command, stdio);
       prepareRunDir(options, spec, launch);
-      const filter = seccompFilter(options.arch, spec.kernel);
       const status = openStatus(options.runDir);
       return attach(
-        spawnOrRefuse(() => spawnLaunch(options, launch, filter, stdio, status), status),
+        spawnOrRefuse(() => spawnLaunch(options, launch, spec, stdio, status), status),
         status,
       );
     },
@@ -92,7 +91,7 @@ type StdioList = (number | 'pipe' | 'ignore')[];
 function spawnLaunch(
   options: NativeOptions,
   launch: Launch,
-  filter: Buffer,
+  { kernel }: SandboxSpec,
   stdio: Stdio,
   status: number,
 ): ChildProcess {
@@ -119,7 +118,8 @@ function spawnLaunch(
   });
   if (nothing !== null) closeSync(nothing);
   feed(child, DESCRIPTORS.args, launch.bwrapArgs.map((arg) => `${arg}\0`).join(''));
-  feed(child, DESCRIPTORS.seccomp, filter);
+  // Made while the launcher is at work: bwrap asks for it last.
+  feed(child, DESCRIPTORS.seccomp, seccompFilter(options.arch, kernel));
   return child;
 }
 

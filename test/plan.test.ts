@@ -50,6 +50,8 @@ function planInput(user: PlanInput['user']): PlanInput {
       ],
       etc: [],
       toolDirs: ['/home/dev/.nvm'],
+      mountPoints: ['/', '/srv/models/large'],
+      leftOut: [],
     },
     user,
     home: '/home/dev',
@@ -141,7 +143,7 @@ describe('the plan of a sandbox, in full', () => {
     expect(golden(false)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
-      unshare --user --map-root-user --mount --propagation private -- perl -e LAUNCHER -- 165,272,157,292 '' /home/dev/.local/state/ags/tasks/npm-test-4kd2/run '' /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 0 3 /home/dev/.nvm stage/0 veil /srv/models stage/1 veil /home/dev/app/.git/objects stage/2 veil /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+      unshare --user --map-root-user --mount --propagation private -- perl -e LAUNCHER -- 165,272,157,292 '' /home/dev/.local/state/ags/tasks/npm-test-4kd2/run '' /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 0 2 /home/dev/.nvm stage/0 must /home/dev/app/.git/objects stage/1 must /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
 
       --unshare-user
       --disable-userns
@@ -191,10 +193,10 @@ describe('the plan of a sandbox, in full', () => {
       --symlink ../tmp /var/tmp
       --bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/home /home/dev
       --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/stage/0 /home/dev/.nvm
-      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/stage/1 /srv/models
+      --ro-bind /srv/models /srv/models
       --bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/merged /home/dev/app
       --bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/git /home/dev/app/.git
-      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/stage/2 /run/ags/objects/0
+      --ro-bind /home/dev/.local/state/ags/tasks/npm-test-4kd2/run/stage/1 /run/ags/objects/0
       --remount-ro /dev
       --remount-ro /
       --chdir /home/dev/app/src
@@ -202,8 +204,7 @@ describe('the plan of a sandbox, in full', () => {
       --json-status-fd 5
 
       staged stage/0 /home/dev/.nvm
-      staged stage/1 /srv/models
-      staged stage/2 /home/dev/app/.git/objects
+      staged stage/1 /home/dev/app/.git/objects
       made /etc/passwd "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\\ndev:x:1000:1000::/home/dev:/bin/bash\\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\\n"
       made /etc/group "root:x:0:\\ndev:x:1000:\\nnogroup:x:65534:\\n"
       made /etc/hosts "127.0.0.1 localhost sandbox\\n::1 localhost\\n"
@@ -216,7 +217,7 @@ describe('the plan of a sandbox, in full', () => {
     expect(golden(true)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
-      perl -e LAUNCHER -- 165,272,157,292 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 map /home/dev/.nvm stage/1 mapveil /srv/models stage/2 mapveil /home/dev/app/.git/objects stage/3 mapveil /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+      perl -e LAUNCHER -- 165,272,157,292 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 map,no /home/dev/.nvm stage/1 map,must /srv/models stage/2 map,no /home/dev/app/.git/objects stage/3 map,must /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
 
       --unshare-user
       --disable-userns

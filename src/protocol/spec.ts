@@ -14,8 +14,11 @@ export type Mount =
       readonly from: HostPath;
       readonly to: SandboxPath;
       readonly writable: boolean;
-      /** Made by ags: it holds nothing that anybody else could have put there. */
-      readonly made?: true;
+      /**
+       * A directory that is not writable is read through an overlay, so that sockets and pipes in it are dead. `may`: as it is
+       * where that cannot be done, because the user asked for it by name; `no`: as it is.
+       */
+      readonly veil?: 'may' | 'no';
       readonly why: string;
     }
   | { readonly kind: 'symlink'; readonly target: string; readonly to: SandboxPath; readonly why: string }

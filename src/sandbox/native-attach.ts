@@ -70,7 +70,8 @@ export function attach(child: ChildProcess, status: number): Promise<Sandbox> {
           (report.initPid !== null && died !== null ? 128 + signalNumber(died) : null) ??
           // It was ended by a signal of ours before bwrap could say that it had begun.
           (code !== null && sent.has(code - 128) ? code : null);
-        if (exitCode !== null) return void gone(init).then(() => finish(exitCode));
+        if (exitCode !== null)
+          return void gone(init).then(() => finish(exitCode === 0 && report.outputLost ? 1 : exitCode));
         const broken = new AgsError(
           'backend.failed',
           `The sandbox could not be set up (${signal ?? `exit ${code}`}); the command was not run.`,
@@ -162,12 +163,16 @@ export function openStatus(runDir: string): number {
 const STATUS_BYTES = 1024;
 
 /** The sandbox's PID 1, and the exit code if the command was really started. */
-function readStatus(status: number): { initPid: number | null; exitCode: number | null } {
+function readStatus(status: number): { initPid: number | null; exitCode: number | null; outputLost: boolean } {
   const bytes = Buffer.alloc(STATUS_BYTES);
   const text = bytes.toString('latin1', 0, readSync(status, bytes, 0, bytes.length, 0));
   const number = (name: string): number | null => {
     const digits = new RegExp(`"${name}":\\s*(\\d+)[\\s,}]`).exec(text)?.[1];
     return digits === undefined ? null : Number(digits);
   };
-  return { initPid: number('child-pid'), exitCode: number('exit-code') };
+  return {
+    initPid: number('child-pid'),
+    exitCode: number('exit-code'),
+    outputLost: number('output-lost') !== null,
+  };
 }

@@ -49,9 +49,11 @@ export interface StagedPath {
   readonly at: string;
   /** The owner's files are shown as the sandbox user's. */
   readonly mapped: boolean;
-  /** Read through an overlay, so that sockets and pipes in it are dead. */
-  readonly veiled: boolean;
+  readonly veil: Veil;
 }
+
+/** Whether an overlay lies over it: it must, it may, or it does not. */
+type Veil = 'must' | 'may' | 'no';
 
 /** Descriptors the launcher inherits: bwrap's arguments, the filter, where bwrap reports, our word to go, and a stdin that is not the terminal. */
 export const DESCRIPTORS = { args: 3, seccomp: 4, status: 5, go: 6, stdin: 7 } as const;
@@ -73,14 +75,14 @@ export function planLaunch(input: LaunchInput): Launch {
   const source = (mount: Mount): string => {
     switch (mount.kind) {
       case 'bind':
-        return reach(mount.from, !mount.writable && mount.made !== true);
+        return reach(mount.from, mount.writable ? 'no' : (mount.veil ?? 'must'));
       case 'file': {
         const at = join('files', String(files.length));
         files.push({ path: at, content: mount.content });
         return join(here, at);
       }
       case 'workspace':
-        return mount.workspace.kind === 'copy' ? reach(mount.workspace.directory, false) : join(here, 'merged');
+        return mount.workspace.kind === 'copy' ? reach(mount.workspace.directory, 'no') : join(here, 'merged');
       case 'symlink':
       case 'tmpfs':
       case 'dir':
@@ -89,13 +91,13 @@ export function planLaunch(input: LaunchInput): Launch {
         return '';
     }
   };
-  const reach = (path: string, veiled: boolean): string => {
+  const reach = (path: string, veil: Veil): string => {
     const inside = relative(runDir, path);
     if (inside !== '' && !inside.startsWith('..') && !isAbsolute(inside)) return join(here, inside);
-    const mapped = input.callerIsRoot && !isBelow(path, READABLE);
-    if (!mayMount || isBelow(path, SYSTEM) || !(mapped || veiled)) return path;
+    const mapped = input.callerIsRoot && !READABLE.includes(path) && !path.startsWith('/etc/');
+    if (!mayMount || SYSTEM.includes(path) || (!mapped && veil === 'no')) return path;
     const at = join('stage', String(staged.length));
-    staged.push({ from: path, at, mapped, veiled });
+    staged.push({ from: path, at, mapped, veil });
     return join(here, at);
   };
   const args = bwrapArgs({ spec, source, terminal: input.terminal, descriptors: DESCRIPTORS });
@@ -127,7 +129,7 @@ export function planLaunch(input: LaunchInput): Launch {
     String(input.cgroupFiles.length),
     ...input.cgroupFiles,
     String(staged.length),
-    ...staged.flatMap(({ from, at, mapped, veiled }) => [from, at, `${mapped ? 'map' : ''}${veiled ? 'veil' : ''}`]),
+    ...staged.flatMap(({ from, at, mapped, veil }) => [from, at, `${mapped ? 'map,' : ''}${veil}`]),
     ...bwrap,
   ];
   return { argv: [...input.prefix, ...launcher], bwrapArgs: args, staged, files };
@@ -136,13 +138,9 @@ export function planLaunch(input: LaunchInput): Launch {
 const OWN_MOUNTS = ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'private', '--'];
 
 // The distribution's own: nobody else puts anything there.
-const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc'];
+const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 // Readable by everybody on every distribution, so root need not map them.
-const READABLE = ['/opt', '/nix'];
-
-function isBelow(path: string, dirs: readonly string[]): boolean {
-  return dirs.some((dir) => path === dir || path.startsWith(`${dir}/`));
-}
+const READABLE = ['/usr/local', '/opt'];
 
 /** The launcher puts in where the project is. */
 function overlayOptions(workspace: WorkspaceMount | null): string {

@@ -6,30 +6,50 @@
 
 /**
  * A descriptor can be opened again through /proc/self/fd, with rights that it does not have: what was given to be read could
- * be written, and what was given to be added to could be emptied. That does no harm to a pipe, a socket, a terminal and
- * devices like /dev/null; anything else is put behind a pipe, and a process out here copies.
+ * be written, and what was given to be added to could be emptied. That does no harm to a pipe without a name, a socket, a
+ * terminal and devices like /dev/null; anything else is put behind a pipe, and a process out here copies.
  *
- * Who copies the input keeps account of what the command has not taken, and leaves the file where the command left it, for
- * whoever reads on: a shell's loop, for example. It ends with bwrap, whose death the kernel tells it. Who copies output ends
- * when nobody can write any more. Both hold on to the descriptor of our word, so Node waits for them.
+ * Who copies the input leaves the file where the command left it, for whoever reads on: a shell's loop, for example. What is
+ * still in the pipe counts as not read; the sandbox may have put more in, so the place is never before the one where it began.
+ * It ends with bwrap, whatever else it waits for. Who copies output ends when nobody can write any more; what it could not
+ * write makes an exit code of 0 a 1, by a line of its own among what bwrap reports. Both hold on to the descriptor of our word,
+ * so Node waits for them.
  */
 const STREAMS = `sub copy_in {
   my ($from, $read, $write) = @_;
-  my ($parent, $end, $have, $given, $chunk) = ($$, 0, 0, 0);
+  my $bwrap = $$;
   return if fork() // fail('fork');
-  $SIG{USR1} = sub { $end = 1 }; $SIG{PIPE} = 'IGNORE';
-  syscall($prctl, 1, 10, 0, 0, 0);
+  my $life = syscall(434, $bwrap, 0);
   open(my $in, '<&=', $from);
-  until ($end || getppid() != $parent) {
-    if ($given == $have) { ($have, $given) = (sysread($in, $chunk, 65536), 0); last if !$have }
-    vec(my $room = '', fileno $write, 1) = 1;
-    next if select(undef, $room, undef, 0.5) < 1;
-    $given += syswrite($write, $chunk, $have - $given > 4096 ? 4096 : $have - $given, $given) // 0;
+  my $begin = sysseek $in, 0, 1;
+  my ($ended, $have, $given, $total, $chunk) = (0, 0, 0, 0);
+  $SIG{PIPE} = 'IGNORE';
+  fcntl $write, 4, 04001;
+  my $await = sub {
+    my ($readable, $writable) = @_;
+    my ($in_set, $out_set) = ('', '');
+    vec($in_set, $life, 1) = 1 if $life >= 0;
+    vec($in_set, fileno $in, 1) = 1 if $readable;
+    vec($out_set, fileno $write, 1) = 1 if $writable;
+    my $some = select $in_set, $out_set, undef, 0.5;
+    $ended = 1 if getppid() != $bwrap || ($some > 0 && $life >= 0 && vec $in_set, $life, 1);
+    return $some > 0 && (($readable && vec $in_set, fileno $in, 1) || ($writable && vec $out_set, fileno $write, 1));
+  };
+  until ($ended) {
+    if ($given == $have) {
+      next if !$await->(1, 0) || $ended;
+      ($have, $given) = (sysread($in, $chunk, 65536), 0);
+      last if !$have;
+    }
+    next if !$await->(0, 1) || $ended;
+    my $size = syswrite($write, $chunk, $have - $given, $given) // next;
+    $given += $size; $total += $size;
   }
   close $write;
-  select undef, undef, undef, 0.5 until $end || getppid() != $parent;
+  $await->(0, 0) until $ended;
   my $waiting = pack 'i', 0; ioctl $read, 0x541b, $waiting;
-  sysseek $in, $given - ($have // $given) - unpack('i', $waiting), 1;
+  my $used = $total - unpack 'i', $waiting;
+  sysseek $in, $begin + ($used < 0 ? 0 : $used), 0 if $begin;
   exit 0;
 }
 sub copy_out {
@@ -37,8 +57,14 @@ sub copy_out {
   return if fork() // fail('fork');
   close $write;
   open(my $out, '>&=', $to);
+  $SIG{PIPE} = $SIG{XFSZ} = 'IGNORE';
   while (my $size = sysread $read, my $chunk, 65536) {
-    for (my $done = 0; $done < $size;) { $done += syswrite($out, $chunk, $size - $done, $done) // do { print STDERR "ags: the output could not be written: $!\\n"; exit 1 } }
+    for (my $done = 0; $done < $size;) {
+      $done += syswrite($out, $chunk, $size - $done, $done) // do {
+        print STDERR "ags: the output could not be written: $!\\n";
+        open(my $report, '>&=', 5); syswrite $report, qq({ "output-lost": 1 }\\n); exit 1;
+      };
+    }
   }
   exit 0;
 }
@@ -46,7 +72,8 @@ my %copied;
 for my $fd (7, 0, 1, 2) {
   my ($device, $inode, $mode, $special) = (stat "/proc/self/fd/$fd")[0, 1, 2, 6] or next;
   my ($type, $major) = ($mode >> 12, $special >> 8);
-  next if $type == 1 || $type == 12 || ($type == 2 && ($major == 4 || $major == 5 || ($major >= 136 && $major <= 143) || grep { $special == 0x100 + $_ } 3, 5, 7, 8, 9));
+  next if $type == 12 || ($type == 1 && readlink("/proc/self/fd/$fd") =~ /^pipe:/);
+  next if $type == 2 && ($major == 4 || $major == 5 || ($major >= 136 && $major <= 143) || grep { $special == 0x100 + $_ } 3, 5, 7, 8, 9);
   if ($type == 4) { print STDERR "ags: a directory cannot be standard input or output of a sandbox\\n"; exit 96 }
   my $twin = $copied{"$device,$inode"};
   if (defined $twin && $fd == 2) { syscall($dup, $twin, $fd, 0) >= 0 or fail('pass the output on'); next }
@@ -65,8 +92,8 @@ for my $fd (7, 0, 1, 2) {
  * makes it (one program less to start). Only where a user cannot have one there is nothing to mount either. Root's run directory is mounted over the stage, because the sandbox's user cannot walk
  * down to it through root's home.
  *
- * Of staged paths, "map" shows the owner's files as the sandbox user's, "veil" lays an overlay over a directory: files can be
- * read through it, but what others made there to be spoken to, sockets and pipes, is dead.
+ * Of staged paths, "map" shows the owner's files as the sandbox user's; over a directory lies an overlay, if it must or may:
+ * files can be read through it, but what others made there to be spoken to, sockets and pipes, is dead.
  * A user's watches on files are counted across namespaces: a quarter of them, the sandbox may have.
  * Pipes and the terminal are given to the sandbox's user, who could not open /dev/stderr otherwise.
  * open_tree, mount_setattr and move_mount have the same numbers on every architecture.
@@ -115,23 +142,21 @@ sub owners {
   fileno $owners;
 }
 sub mapped {
-  my ($from, $at) = map { "$_\\0" } @_;
-  my $fd = syscall(428, -100, $from, 0x80001); $fd >= 0 or fail("open $_[0]");
+  my ($from, $at) = map { "$_\\0" } @_[0, 1];
+  my $below = $_[2] ? 0x8000 : 0;
+  my $fd = syscall(428, -100, $from, 0x80001 | $below); $fd >= 0 or fail("open $_[0]");
   my $attr = pack('QQQQ', 0x100000, 0, 0, owners());
-  syscall(442, $fd, $none, 0x1000, $attr, 32) == 0 or fail("map the owner of $_[0]");
+  syscall(442, $fd, $none, 0x1000 | $below, $attr, 32) == 0 or fail("map the owner of $_[0]");
   syscall(429, $fd, $none, -100, $at, 4) == 0 or fail("mount $_[0]");
   open(my $closing, '<&=', $fd); close $closing;
 }
 while (my ($from, $at, $how) = splice @staged, 0, 3) {
-  if (!-d $from) {
-    open(my $f, '>', $at) or fail("make $at"); close $f;
-    if ($how =~ /map/) { mapped($from, $at) } else { mount($from, $at, '', 4096, '') or fail("mount $from") }
-    next;
-  }
-  mkdir $at or fail("make $at");
-  mapped($from, $at) if $how =~ /map/;
-  next if $how !~ /veil/;
-  lay($at, 'lowerdir=' . ($how =~ /map/ ? $at : hold($from)) . ':stage/none') or fail("$from cannot lie under an overlay; take it out of tools: or mounts:");
+  my ($map, $veil) = ($how =~ s/^map,//, $how);
+  if (-d $from) { mkdir $at or fail("make $at") } else { open(my $f, '>', $at) or fail("make $at"); $veil = 'no' }
+  mapped($from, $at, $veil eq 'no') if $map;
+  next if $veil ne 'no' && lay($at, 'lowerdir=' . ($map ? $at : hold($from)) . ':stage/none');
+  fail("$from cannot lie under an overlay; name it in mounts: to show it as it is") if $veil eq 'must';
+  if (!$map) { mount($from, $at, '', 0x5000, '') or fail("mount $from") }
 }
 if ($project ne '') {
   my $lower = defined $uid ? 'stage/lower' : hold($project);

@@ -9,7 +9,7 @@ import {
   type SandboxSpec,
   type WorkspaceMount,
 } from '../protocol/spec.ts';
-import type { Machine } from './machine.ts';
+import { hasMountBelow, type Machine } from './machine.ts';
 
 export interface PlanInput {
   readonly machine: Machine;
@@ -43,14 +43,19 @@ export interface PlanInput {
 export function planSandbox(input: PlanInput): SandboxSpec {
   const { machine, home } = input;
   const tools = machine.toolDirs.map((path) => bind(path, path, 'tool directory of the home'));
-  const extra = input.extraMounts.map((path) => bind(path, path, 'mounts: in the configuration'));
+  const extra = input.extraMounts.map((path): Mount => ({
+    ...bind(path, path, 'mounts: in the configuration'),
+    veil: hasMountBelow(machine, path) ? 'no' : 'may',
+  }));
   const mounts: Mount[] = [
-    ...machine.system.map((entry): Mount =>
-      entry.link === null
-        ? bind(entry.path, entry.path, 'the system')
-        : { kind: 'symlink', target: entry.link, to: sandboxPath(entry.path), why: 'the system' },
-    ),
-    { ...bind(input.etcDir, '/etc', 'a copy of the settings that etc: names, with accounts of its own'), made: true },
+    ...machine.system
+      .filter(({ path }) => !input.extraMounts.includes(path))
+      .map((entry): Mount =>
+        entry.link === null
+          ? bind(entry.path, entry.path, 'the system')
+          : { kind: 'symlink', target: entry.link, to: sandboxPath(entry.path), why: 'the system' },
+      ),
+    { ...bind(input.etcDir, '/etc', 'a copy of the settings that etc: names, with accounts of its own'), veil: 'no' },
     { kind: 'proc', to: sandboxPath('/proc'), why: 'its own processes only' },
     { kind: 'dev', to: sandboxPath('/dev'), why: 'null, zero, random, terminals' },
     { kind: 'tmpfs', to: sandboxPath('/dev/shm'), bytes: 256 * MiB, mode: '1777', why: 'shared memory of its own' },

@@ -29,6 +29,8 @@ export function planQuestion(input: {
     from: hostPath(from),
     to: sandboxPath(to),
     writable,
+    // Only programs of ours run here.
+    veil: 'no',
     why,
   });
   return {

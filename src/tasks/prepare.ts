@@ -13,7 +13,7 @@ import { createPrivateGit } from '../git/private-git.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { ensureEtcCopy } from '../sandbox/etc-copy.ts';
 import { inspectHost, type NativeHost } from '../sandbox/host.ts';
-import { readMachine } from '../sandbox/machine.ts';
+import { readMachine, type Machine } from '../sandbox/machine.ts';
 import { accountFiles, planSandbox } from '../sandbox/plan.ts';
 import { findHidden, type HiddenFiles } from './hidden.ts';
 import { findProject, type Project } from './project.ts';
@@ -29,6 +29,7 @@ export interface RunPlan {
   readonly workspace: 'overlay' | 'copy';
   /** Overlays work here, whatever the workspace is. */
   readonly overlays: boolean;
+  readonly machine: Machine;
   /** Said once, where the plan is weaker or slower than it could be. */
   readonly notices: readonly string[];
 }
@@ -63,6 +64,8 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
   const choice = await workspaceKind(world, host, config.workspace);
   const root = world.uid === 0;
   const copies = choice.kind === 'copy' ? [`Workspace: a full copy, because ${choice.why}.`] : [];
+  const machine = readMachine({ home: world.home, etc: [], toolDirs: config.toolDirs });
+  const unseen = machine.leftOut.filter((path) => !config.mounts.some((mount) => mount.path === path));
   return {
     project,
     config,
@@ -77,8 +80,13 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
     cwd: realpathSync(world.cwd),
     workspace: choice.kind,
     overlays: choice.overlays,
-    notices: copies,
+    machine,
+    notices: [...copies, ...unseen.map(notShown)],
   };
+}
+
+function notShown(path: string): string {
+  return `${path} is not shown, because another file system is mounted below it. To show it as it is: --mount ${path}`;
 }
 
 /** Makes the directories of the run (unless only a plan is wanted) and returns what the backend starts. */
@@ -134,7 +142,7 @@ export function describeRun(
           ],
         };
   return planSandbox({
-    machine: readMachine({ home: world.home, etc: [], toolDirs: config.toolDirs }),
+    machine: plan.machine,
     user: plan.user,
     home: world.home,
     homeDir: paths.home,

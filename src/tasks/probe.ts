@@ -7,11 +7,12 @@ import { AgsError } from '../protocol/errors.ts';
 import { loadConfig } from '../config/load.ts';
 import { directoryIdentity, removeTree } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
-import { explainFailure, unprotected, type Problem } from '../sandbox/checks/failure.ts';
+import { explainFailure, UNVEILED, unprotected, type Problem } from '../sandbox/checks/failure.ts';
 import { fileSystemOf, readKernelFacts } from '../sandbox/checks/kernel-facts.ts';
 import { explainOverlay } from '../sandbox/checks/overlay-reason.ts';
 import { HIDDEN, writeProject } from '../sandbox/checks/test-project.ts';
 import type { NativeHost } from '../sandbox/host.ts';
+import { readMachine } from '../sandbox/machine.ts';
 import type { Readiness } from './ready.ts';
 import { isSystemError, tryWorkspace, type Stage } from './trial.ts';
 import type { World } from './world.ts';
@@ -55,6 +56,8 @@ async function tryIn(stage: Stage): Promise<Trial> {
   // What a sandbox lacks does not depend on its workspace: there is nothing to try again.
   if (overlay.lacking.length > 0) return fails(unprotected(overlay.lacking, programs.bwrap));
   if (said === null) return { problem: null, overlay: { works: true, why: '' }, startMs };
+  // Not the workspace, but something else that is shown: without overlays its sockets could be spoken to.
+  if (UNVEILED.test(said)) return fails(explainFailure(said, { facts: readKernelFacts(), programs }));
   const copy = await tryWorkspace(stage, 'copy');
   if (copy.lacking.length > 0) return fails(unprotected(copy.lacking, programs.bwrap));
   if (copy.said !== null) return fails(explainFailure(copy.said, { facts: readKernelFacts(), programs }));
@@ -86,6 +89,7 @@ async function arrange(world: World, host: NativeHost, dir: string): Promise<Sta
       cwd: root,
       workspace: 'overlay',
       overlays: false,
+      machine: readMachine({ home, etc: [], toolDirs: [] }),
       notices: [],
     },
   };

@@ -93,6 +93,52 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(readdirSync(desk.dir)).toEqual(before);
   });
 
+  test('A7: what is put into the input from inside does not move the file back: a loop over it goes on', () => {
+    using machine = createMachine(caller);
+    const desk = createDesk(machine);
+    const list = join(desk.dir, 'list.txt');
+    writeFileSync(list, 'one\ntwo\nthree\n');
+    const push = `open(my $w, '+<', '/proc/self/fd/0') or die; syswrite $w, 'x' x 6`;
+    const loop = `n=0; while read -r line && [ $n -lt 9 ]; do n=$((n + 1)); echo "$line"; "$0" "$@"; done < ${list}`;
+    const { stdout } = spawnSync(
+      'bash',
+      ['-c', loop, process.execPath, AGS, 'exec', '--review', 'later', '--', 'perl', '-e', push],
+      { cwd: machine.project, env: machine.env, ...identity(machine), encoding: 'utf8', timeout: 50_000 },
+    );
+    expect(stdout).toBe('one\ntwo\nthree\n');
+  });
+
+  test('A7: a named pipe stays its owner’s, and is written through a pipe without a name', () => {
+    using machine = createMachine(caller);
+    const desk = createDesk(machine);
+    const fifo = join(desk.dir, 'fifo');
+    spawnSync('mkfifo', ['-m', '600', fifo], identity(machine));
+    const { stdout } = spawnSync(
+      'bash',
+      [
+        '-c',
+        `cat ${fifo} & "$0" "$@" > ${fifo}; wait; stat -c '%a %u' ${fifo}`,
+        process.execPath,
+        AGS,
+        'exec',
+        '--',
+        'echo',
+        'through',
+      ],
+      { cwd: machine.project, env: machine.env, ...identity(machine), encoding: 'utf8', timeout: 40_000 },
+    );
+    expect(stdout).toBe(`through\n600 ${machine.uid}\n`);
+  });
+
+  test('output that could not be written is no success', () => {
+    using machine = createMachine(caller);
+    const desk = createDesk(machine);
+    expect(desk.shell('1< input.txt', 'echo lost')).toMatchObject({
+      code: 1,
+      stderr: 'ags: the output could not be written: Bad file descriptor\n',
+    });
+  });
+
   test('A7: no further descriptor is handed over, whatever it is', () => {
     using machine = createMachine(caller);
     const desk = createDesk(machine);

@@ -195,6 +195,26 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
     }).toEqual({ failed: true, bug: false, said: true });
   });
 
+  test('A26: what cannot lie under an overlay is not shown unless it is asked for', () => {
+    using machine = createMachine(caller);
+    const drop = caller === 'root' ? '' : `setpriv --reuid ${machine.uid} --regid ${machine.uid} --clear-groups --`;
+    const other =
+      'mount -t tmpfs -o mode=755 opt /opt && mkdir /opt/below && mount -t tmpfs below /opt/below && touch /opt/below/file';
+    const look = (...flags: string[]): string =>
+      spawnSync(
+        'unshare',
+        [
+          ...['--mount', '--propagation', 'private', 'sh', '-c', `${other} && exec ${drop} "$@"`, 'sh'],
+          ...[process.execPath, AGS, 'exec', ...flags, '--', 'sh', '-c', 'ls /opt /opt/below 2>/dev/null; exit 0'],
+        ],
+        { cwd: machine.project, env: machine.env, encoding: 'utf8', timeout: 30_000 },
+      ).output.join('');
+    expect(look()).toBe(
+      'ags: /opt is not shown, because another file system is mounted below it. To show it as it is: --mount /opt\n',
+    );
+    expect(look('--mount', '/opt')).toBe('/opt:\nbelow\n\n/opt/below:\nfile\n');
+  });
+
   test('when it lies only after a good start, nothing runs either', async () => {
     using machine = createMachine(caller);
     expect(await machine.ags(['exec', '--', 'true'])).toMatchObject({ code: 0 });

@@ -67,7 +67,7 @@ const PROTECTIONS: readonly Protection[] = [
     name: 'the veil over tool directories',
     launch: (l) => ({
       ...l,
-      argv: l.argv.map((word) => (word === 'mapveil' ? 'map' : word)),
+      argv: l.argv.map((word) => (word === 'map,must' ? 'map,no' : word)),
       // A user's binds need no stage without it.
       bwrapArgs: l.bwrapArgs.map((word) => l.staged.find((s) => !s.mapped && word.endsWith(`/${s.at}`))?.from ?? word),
     }),

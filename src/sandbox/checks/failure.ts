@@ -21,6 +21,7 @@ type Cause =
   | 'limits'
   | 'exhausted'
   | 'unprotected'
+  | 'veil'
   | 'state'
   | 'unknown';
 
@@ -68,11 +69,22 @@ export function lastLine(stderr: string): string {
   );
 }
 
+/** What the launcher says of a directory that it could not lay an overlay over. */
+export const UNVEILED = /ags: (.+) cannot lie under an overlay/;
+
 // In this order: a text that tells more comes first.
 const CAUSES: readonly {
   readonly seen: RegExp;
   readonly explain: (context: FailureContext, match: RegExpExecArray) => Problem;
 }[] = [
+  {
+    seen: UNVEILED,
+    explain: (_, [, path = '']) => ({
+      cause: 'veil',
+      message: `${visible(path)} cannot lie under an overlay, without which the sockets in it could be spoken to.`,
+      hint: `If that does no harm, show it as it is: ags exec --mount ${visible(path)}, or "mounts" in your configuration`,
+    }),
+  },
   {
     seen: /max_\*_namespaces exceeded|unshare failed: No space left on device|make a user namespace: No space left/,
     explain: tooManyNamespaces,

@@ -61,8 +61,13 @@ function cacheDirectory() {
 /** What is run from here must have been written by this user: another one's home may be in the environment. */
 function readOwn(file) {
   try {
-    const { uid, mode } = fs.lstatSync(file);
-    return uid === process.geteuid() && (mode & 0o022) === 0 ? fs.readFileSync(file) : undefined;
+    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW);
+    try {
+      const { uid, mode } = fs.fstatSync(fd);
+      return uid === process.geteuid() && (mode & 0o022) === 0 ? fs.readFileSync(fd) : undefined;
+    } finally {
+      fs.closeSync(fd);
+    }
   } catch {
     return undefined;
   }

@@ -143,7 +143,7 @@ describe('the plan of a sandbox, in full', () => {
     expect(golden(false)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
-      unshare --user --map-root-user --mount --propagation private -- perl -e LAUNCHER -- 165,272,157,292 '' /home/dev/.local/state/ags/tasks/npm-test-4kd2/run '' /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 0 2 /home/dev/.nvm stage/0 must /home/dev/app/.git/objects stage/1 must /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+      unshare --user --map-root-user --mount --propagation private -- perl -e LAUNCHER -- 165,272,157,292 '' /home/dev/.local/state/ags/tasks/npm-test-4kd2/run '' /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 0 2 /home/dev/.nvm stage/0 must /home/dev/app/.git/objects stage/1 may /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
 
       --unshare-user
       --disable-userns
@@ -217,7 +217,7 @@ describe('the plan of a sandbox, in full', () => {
     expect(golden(true)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
-      perl -e LAUNCHER -- 165,272,157,292 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 map,no /home/dev/.nvm stage/1 map,must /srv/models stage/2 map,no /home/dev/app/.git/objects stage/3 map,must /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+      perl -e LAUNCHER -- 165,272,157,292 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 map,no /home/dev/.nvm stage/1 map,must /srv/models stage/2 map,no /home/dev/app/.git/objects stage/3 map,may /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
 
       --unshare-user
       --disable-userns

@@ -162,7 +162,7 @@ if ($project ne '') {
   my $lower = defined $uid ? 'stage/lower' : hold($project);
   if (defined $uid) { mkdir $lower or fail("make $lower"); mapped($project, $lower) }
   if (join(',', (stat $lower)[0, 1]) ne $identity) { print STDERR "ags: $project is not the directory any more that it was a moment ago\\n"; exit 96 }
-  lay('merged', sprintf $overlay, $lower) or fail('mount the workspace');
+  lay('merged', sprintf $overlay, $lower) or fail('lay the workspace over the project, try --workspace copy');
 }
 @held = ();
 chdir '/';

@@ -83,6 +83,7 @@ export function planSandbox(input: PlanInput): SandboxSpec {
       from: hostPath(m.from),
       to: sandboxPath(m.to),
       writable: m.writable,
+      veil: 'may',
       why: m.why,
     })),
   ];

@@ -16,7 +16,7 @@ export interface Machine {
 
 const SYSTEM_DIRS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'] as const;
 /** Here others than the distribution put things, sockets of their servers for example. */
-const LOCAL_DIRS = ['/usr/local', '/opt'] as const;
+const LOCAL_DIRS = ['/usr/local', '/opt', '/nix/store'] as const;
 
 export function readMachine(input: { home: string; etc: readonly string[]; toolDirs: readonly string[] }): Machine {
   const mountPoints = readMountPoints();

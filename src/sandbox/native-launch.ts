@@ -140,7 +140,7 @@ const OWN_MOUNTS = ['unshare', '--user', '--map-root-user', '--mount', '--propag
 // The distribution's own: nobody else puts anything there.
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 // Readable by everybody on every distribution, so root need not map them.
-const READABLE = ['/usr/local', '/opt'];
+const READABLE = ['/usr/local', '/opt', '/nix/store'];
 
 /** The launcher puts in where the project is. */
 function overlayOptions(workspace: WorkspaceMount | null): string {

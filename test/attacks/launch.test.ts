@@ -204,8 +204,21 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
       spawnSync(
         'unshare',
         [
-          ...['--mount', '--propagation', 'private', 'sh', '-c', `${other} && exec ${drop} "$@"`, 'sh'],
-          ...[process.execPath, AGS, 'exec', ...flags, '--', 'sh', '-c', 'ls /opt /opt/below 2>/dev/null; exit 0'],
+          '--mount',
+          '--propagation',
+          'private',
+          'sh',
+          '-c',
+          `${other} && exec ${drop} "$@"`,
+          'sh',
+          process.execPath,
+          AGS,
+          'exec',
+          ...flags,
+          '--',
+          'sh',
+          '-c',
+          'ls /opt /opt/below 2>/dev/null; exit 0',
         ],
         { cwd: machine.project, env: machine.env, encoding: 'utf8', timeout: 30_000 },
       ).output.join('');

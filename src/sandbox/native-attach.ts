@@ -16,7 +16,7 @@ import {
   killBoth,
   killExactly,
   killGroup,
-  lastChild,
+  namespacedChild,
   signalCommand,
   waits,
   type Init,
@@ -96,7 +96,7 @@ export function attach(child: ChildProcess, status: number): Promise<Sandbox> {
         );
       }
       const pid = init === null ? readStatus(status).initPid : null;
-      if (init === null) suspect = identify(lastChild(child.pid ?? 0)) ?? suspect;
+      if (init === null) suspect = identify(namespacedChild(child.pid ?? 0)) ?? suspect;
       if (pid !== null) {
         const found = identify(pid) ?? { pid, startTicks: '' };
         init = found;

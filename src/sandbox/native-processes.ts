@@ -12,11 +12,7 @@ export interface Init {
 
 // bwrap reports when its own life is bound to ours. PID 1 inside binds its life to bwrap's, and then takes the filter.
 export function isFiltered(initPid: number): boolean {
-  try {
-    return /^Seccomp:\s*2/m.test(readFileSync(`/proc/${initPid}/status`, 'utf8'));
-  } catch {
-    return false;
-  }
+  return /^Seccomp:\s*2/m.test(read(`/proc/${initPid}/status`));
 }
 
 /** It has started the command's process and sleeps until that ends: whatever it was to take by now, it has. */
@@ -83,17 +79,22 @@ function firstChild(pid: number): number | null {
   return children(pid)[0] ?? null;
 }
 
-/** bwrap's own child, also where the launcher has left others that copy streams: it is the youngest. */
-export function lastChild(pid: number): number | null {
-  return children(pid).at(-1) ?? null;
+/** bwrap's own child is in a process namespace of its own; others, which the launcher has left, copy streams. */
+export function namespacedChild(pid: number): number | null {
+  return children(pid).find((child) => /^NSpid:\s+\d+\s+\d/m.test(read(`/proc/${child}/status`))) ?? null;
 }
 
 function children(pid: number): number[] {
+  const text = read(`/proc/${pid}/task/${pid}/children`).trim();
+  return text === '' ? [] : text.split(' ').map(Number);
+}
+
+/** '' when the process has ended. */
+function read(path: string): string {
   try {
-    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-    return text === '' ? [] : text.split(' ').map(Number);
+    return readFileSync(path, 'utf8');
   } catch {
-    return [];
+    return '';
   }
 }
 

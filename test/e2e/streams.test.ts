@@ -163,7 +163,7 @@ describe.each(CALLERS)('as %s', (caller) => {
       '--',
       'bash',
       '-c',
-      "trap 'echo outer; exit 3' INT; (trap 'echo inner; exit' INT; echo ready; while :; do sleep 0.02; done) & wait; wait",
+      "trap 'wait; echo outer; exit 3' INT; (trap 'echo inner; exit' INT; echo ready; while :; do sleep 0.02; done) & wait; wait",
     ]);
     await said(child, 'ready');
     child.kill('SIGINT');

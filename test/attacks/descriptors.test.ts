@@ -130,6 +130,27 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(stdout).toBe(`through\n600 ${machine.uid}\n`);
   });
 
+  test('A149: an input that never comes does not keep ags when the command has ended', () => {
+    using machine = createMachine(caller);
+    const desk = createDesk(machine);
+    const fifo = join(desk.dir, 'silent');
+    spawnSync('mkfifo', ['-m', '600', fifo], identity(machine));
+    const { stdout } = spawnSync(
+      'bash',
+      [
+        '-c',
+        `sleep 50 > ${fifo} & timeout -s KILL 30 "$0" "$@" < ${fifo}; echo $?; kill %1`,
+        process.execPath,
+        AGS,
+        'exec',
+        '--',
+        'true',
+      ],
+      { cwd: machine.project, env: machine.env, ...identity(machine), encoding: 'utf8', timeout: 55_000 },
+    );
+    expect(stdout).toBe('0\n');
+  });
+
   test('output that could not be written is no success', () => {
     using machine = createMachine(caller);
     const desk = createDesk(machine);

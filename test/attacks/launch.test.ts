@@ -228,6 +228,35 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
     expect(look('--mount', '/opt')).toBe('/opt:\nbelow\n\n/opt/below:\nfile\n');
   });
 
+  test('A26: a server of the host that has its socket in /usr/local cannot be spoken to', () => {
+    using machine = createMachine(caller);
+    const drop = caller === 'root' ? '' : `setpriv --reuid ${machine.uid} --regid ${machine.uid} --clear-groups --`;
+    const socket = `socket(S, PF_UNIX, SOCK_STREAM, 0)`;
+    const serve = `perl -MSocket -e '${socket}; bind(S, pack_sockaddr_un("/usr/local/s")) or die; chmod 0777, "/usr/local/s"; listen S, 5; alarm 25; syswrite C, "breach" while accept(C, S)'`;
+    const talk = `${socket}; print connect(S, pack_sockaddr_un('/usr/local/s')) ? 'connected' : $!{ECONNREFUSED} ? 'refused' : $!`;
+    const prepare = `mount -t tmpfs -o mode=755 local /usr/local && { ${serve} & } && until [ -S /usr/local/s ]; do sleep 0.1; done`;
+    const run = (...command: string[]): string =>
+      spawnSync(
+        'unshare',
+        [
+          '--mount',
+          '--propagation',
+          'private',
+          'sh',
+          '-c',
+          `${prepare}; ${drop} "$@"; kill $!`,
+          'sh',
+          ...command,
+          'perl',
+          '-MSocket',
+          '-e',
+          talk,
+        ],
+        { cwd: machine.project, env: machine.env, encoding: 'utf8', timeout: 30_000 },
+      ).stdout;
+    expect([run('env'), run(process.execPath, AGS, 'exec', '--')]).toEqual(['connected', 'refused']);
+  });
+
   test('when it lies only after a good start, nothing runs either', async () => {
     using machine = createMachine(caller);
     expect(await machine.ags(['exec', '--', 'true'])).toMatchObject({ code: 0 });

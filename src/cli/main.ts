@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isatty } from 'node:tty';
 import { AgsError, ERRORS, EXIT } from '../protocol/errors.ts';
 import type { World } from '../tasks/world.ts';
-import { closeInherited } from './descriptors.ts';
+import { closeInherited } from '../lib/inherited.ts';
 import { parseVerb } from './parse.ts';
 import type { Context, Verb } from './verb.ts';
 import { VERBS, type VerbName } from './verbs.ts';

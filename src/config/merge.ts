@@ -7,7 +7,8 @@ import type { EffectiveConfig, ExtraMount } from './effective.ts';
 import { originOf, quote, wrongValue, type Layer } from './layer.ts';
 import { LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
 import { patternProblem } from './patterns.ts';
-import { forbiddenPlace, isWithin, overlaps, ownDirectories, type Places } from './places.ts';
+import { isWithin } from '../lib/files.ts';
+import { forbiddenPlace, overlaps, ownDirectories, type Places } from './places.ts';
 
 export interface World extends Places {
   readonly memoryTotalBytes: number;

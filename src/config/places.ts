@@ -2,6 +2,7 @@
 // Invariant: the real home as a whole, the kernel's own file systems, the directories of host sockets, and the files that ags
 // itself trusts stay outside. A path that was given as a link must be asked about again after it is resolved.
 import { dirname } from 'node:path';
+import { isWithin } from '../lib/files.ts';
 
 export interface Places {
   readonly home: string;
@@ -31,11 +32,6 @@ export function ownDirectories(places: Places): readonly string[] {
 
 export function overlaps(a: string, b: string): boolean {
   return isWithin(a, b) || isWithin(b, a);
-}
-
-/** Is `path` the directory itself, or below it? Both absolute and normalised. */
-export function isWithin(path: string, directory: string): boolean {
-  return path === directory || directory === '/' || path.startsWith(`${directory}/`);
 }
 
 const KERNEL = ['/proc', '/sys', '/dev'];

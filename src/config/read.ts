@@ -3,7 +3,7 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, readlinkSync, readSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
-import { isWithin } from './places.ts';
+import { isWithin } from '../lib/files.ts';
 
 export interface LayerFile {
   readonly kind: 'user' | 'project';

@@ -4,6 +4,7 @@
 import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
+import { isWithin } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
 import { realPath } from './belonging.ts';
 
@@ -31,9 +32,9 @@ export function objectStores(gitDir: string, places: Places, seen = new Set<stri
     if (path === null || seen.has(path)) return [];
     seen.add(path);
     if (!(own && path === named ? lstatSync(path).isDirectory() : isObjectStore(path))) return [];
-    const ofGit = within(path, places.commonDir);
-    const inWorkspace = !ofGit && within(path, places.root);
-    if (!ofGit && !inWorkspace && !places.shown.some((dir) => within(path, realPath(dir) ?? dir)))
+    const ofGit = isWithin(path, places.commonDir);
+    const inWorkspace = !ofGit && isWithin(path, places.root);
+    if (!ofGit && !inWorkspace && !places.shown.some((dir) => isWithin(path, realPath(dir) ?? dir)))
       throw foreignStore(gitDir, path);
     // Relative to where the store really is, as git has it.
     const lenders = borrowedBy(path).map((line) => (line.startsWith('/') ? line : join(path, line)));
@@ -57,10 +58,6 @@ function borrowedBy(store: string): string[] {
   return readFileSync(file, 'utf8')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'));
-}
-
-function within(path: string, dir: string): boolean {
-  return path === dir || path.startsWith(dir === '/' ? '/' : `${dir}/`);
 }
 
 function foreignStore(gitDir: string, store: string): AgsError {

@@ -36,6 +36,11 @@ export function replaceFile(path: string, content: string | Buffer, options: { d
   renameSync(temporary, path);
 }
 
+/** Is `path` the directory itself, or below it? Both absolute and normalised. */
+export function isWithin(path: string, directory: string): boolean {
+  return path === directory || directory === '/' || path.startsWith(`${directory}/`);
+}
+
 /** Names one directory for as long as it exists, wherever a path may lead by then. */
 export function directoryIdentity(path: string): string {
   const { dev, ino } = statSync(path, { bigint: true });

@@ -1,6 +1,7 @@
 // lib/liveness.ts: is the process that wrote this file still the one that runs? A pid alone is reused; with its start
 // time and the boot it belongs to, it is not.
 import { readFileSync } from 'node:fs';
+import { statFields } from './proc-stat.ts';
 
 export interface ProcessIdentity {
   readonly pid: number;
@@ -17,9 +18,7 @@ export function isAlive(identity: ProcessIdentity): boolean {
 
 function started(pid: number): string | null {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The command name stands in brackets and may itself contain spaces and brackets: count from the last one.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const fields = statFields(readFileSync(`/proc/${pid}/stat`, 'utf8'));
     if (fields[0] === 'Z') return null;
     return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}:${fields[19] ?? ''}`;
   } catch {

@@ -2,6 +2,7 @@
 import { accessSync, constants, existsSync, lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
+import { isWithin } from '../lib/files.ts';
 import { run } from '../lib/process.ts';
 import { chooseCgroup, type CgroupPlan } from './cgroup-plan.ts';
 import type { LimitHost } from './limits.ts';
@@ -92,10 +93,7 @@ export function installCommand(packages: readonly string[]): string {
 /** A directory of the system that root's launcher mounts over in its own namespace; none of the sandbox's sources may lie below it. */
 export function chooseStage(sources: readonly string[]): string {
   const free = ['/mnt', '/media', '/srv', '/home', '/boot'].find(
-    (dir) =>
-      existsSync(dir) &&
-      lstatSync(dir).isDirectory() &&
-      !sources.some((path) => path === dir || path.startsWith(`${dir}/`)),
+    (dir) => existsSync(dir) && lstatSync(dir).isDirectory() && !sources.some((path) => isWithin(path, dir)),
   );
   if (free === undefined)
     throw new AgsError(

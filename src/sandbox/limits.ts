@@ -63,6 +63,11 @@ export function holds(plan: CgroupPlan, controller: Controller): boolean {
   return plan.kind !== 'none' && plan.holds.includes(controller);
 }
 
+/** The machine must stay usable whatever the agents do: a twentieth of the disk, at most 2 GiB, is not theirs. */
+export function freeFloor(disk: { readonly blocks: number; readonly bsize: number }): number {
+  return Math.min(2 * 1024 ** 3, (disk.blocks * disk.bsize) / 20);
+}
+
 function processesInForce(limits: Limits, host: LimitHost): LimitInForce {
   const allowed = limits.processes;
   const base = { name: 'processes', allowed } as const;

@@ -14,9 +14,10 @@ export interface Machine {
   readonly leftOut: readonly string[];
 }
 
-const SYSTEM_DIRS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'] as const;
-/** Here others than the distribution put things, sockets of their servers for example. */
-const LOCAL_DIRS = ['/usr/local', '/opt', '/nix/store'] as const;
+/** The distribution's own: nobody else puts anything there. */
+export const SYSTEM_DIRS: readonly string[] = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
+/** Here others put things too, sockets of their servers for example. Like the above they can be read by everybody. */
+export const LOCAL_DIRS: readonly string[] = ['/usr/local', '/opt', '/nix/store'];
 
 export function readMachine(input: { home: string; etc: readonly string[]; toolDirs: readonly string[] }): Machine {
   const mountPoints = readMountPoints();

@@ -44,12 +44,12 @@ export function attach(child: ChildProcess, status: number): Promise<Sandbox> {
     const done = new Promise<number>((finish, fail) => {
       child.on('error', (error) => {
         ended = true;
-        const failure = new AgsError('backend.failed', `The sandbox launcher could not be started: ${error.message}`, {
+        const absent = new AgsError('backend.failed', `The sandbox launcher could not be started: ${error.message}`, {
           hint: 'Find out why with: ags doctor',
           cause: error,
         });
-        reject(failure);
-        fail(failure);
+        reject(absent);
+        fail(absent);
       });
       child.on('exit', () => {
         // A bwrap that ends in the middle of its set-up leaves a child that waits for its word for ever.

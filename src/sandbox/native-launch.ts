@@ -7,6 +7,7 @@
 // Invariant: every name used in a mount option is one of ours, so no character of a user's path is ever interpreted.
 import { isAbsolute, join, relative } from 'node:path';
 import type { Mount, SandboxSpec, WorkspaceMount } from '../protocol/spec.ts';
+import { LOCAL_DIRS, SYSTEM_DIRS } from './machine.ts';
 import { bwrapArgs } from './native-args.ts';
 import { LAUNCHER } from './native-scripts.ts';
 
@@ -94,8 +95,9 @@ export function planLaunch(input: LaunchInput): Launch {
   const reach = (path: string, veil: Veil): string => {
     const inside = relative(runDir, path);
     if (inside !== '' && !inside.startsWith('..') && !isAbsolute(inside)) return join(here, inside);
-    const mapped = input.callerIsRoot && !READABLE.includes(path) && !path.startsWith('/etc/');
-    if (!mayMount || SYSTEM.includes(path) || (!mapped && veil === 'no')) return path;
+    // What everybody can read, root need not map.
+    const mapped = input.callerIsRoot && !LOCAL_DIRS.includes(path) && !path.startsWith('/etc/');
+    if (!mayMount || SYSTEM_DIRS.includes(path) || (!mapped && veil === 'no')) return path;
     const at = join('stage', String(staged.length));
     staged.push({ from: path, at, mapped, veil });
     return join(here, at);
@@ -136,11 +138,6 @@ export function planLaunch(input: LaunchInput): Launch {
 }
 
 const OWN_MOUNTS = ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'private', '--'];
-
-// The distribution's own: nobody else puts anything there.
-const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
-// Readable by everybody on every distribution, so root need not map them.
-const READABLE = ['/usr/local', '/opt', '/nix/store'];
 
 /** The launcher puts in where the project is. */
 function overlayOptions(workspace: WorkspaceMount | null): string {

@@ -3,6 +3,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { statFields } from '../lib/proc-stat.ts';
 
 export interface Init {
   readonly pid: number;
@@ -100,9 +101,7 @@ function read(path: string): string {
 
 function statOf(pid: number): { state: string; group: number; startTicks: string } | null {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name of a program may hold spaces and brackets; the fields begin after the last closing one.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const fields = statFields(readFileSync(`/proc/${pid}/stat`, 'utf8'));
     return { state: fields[0] ?? '', group: Number(fields[2]), startTicks: fields[19] ?? '' };
   } catch {
     return null;

@@ -1,9 +1,10 @@
 // sandbox/native.ts: the bubblewrap backend. Starting it is preparing the directories of the run, then one spawn.
 // Invariant: what is started is exactly what planLaunch printed; a sandbox whose set-up did not finish never ran the command.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
+import { inheritedDescriptors } from '../lib/inherited.ts';
 import type { Backend, Stdio } from './backend.ts';
 import { prlimitArgv, type LimitHost } from './limits.ts';
 import { attach, feed, openStatus } from './native-attach.ts';
@@ -71,7 +72,7 @@ export function planNative(
   });
 }
 
-const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin:/run/current-system/sw/bin';
+export const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin:/run/current-system/sw/bin';
 
 // A command line that is too long fails here, before there is any process.
 function spawnOrRefuse(start: () => ChildProcess, status: number): ChildProcess {
@@ -127,20 +128,10 @@ function spawnLaunch(
 // A descriptor that is given as another one is not inherited as itself; "ignore" leaves a number above 2 as it is.
 function withoutStrangers(stdio: StdioList, nothing: number): StdioList {
   const all = [...stdio];
-  for (const fd of readdirSync('/proc/self/fd').map(Number)) {
-    if (fd < stdio.length || closesOnExec(fd)) continue;
+  for (const fd of inheritedDescriptors()) {
+    if (fd < stdio.length) continue;
     while (all.length <= fd) all.push('ignore');
     all[fd] = nothing;
   }
   return all;
-}
-
-function closesOnExec(fd: number): boolean {
-  try {
-    const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1] ?? '';
-    return (Number.parseInt(flags, 8) & 0o2000000) !== 0;
-  } catch {
-    // The descriptor of the listing itself.
-    return true;
-  }
 }

@@ -9,6 +9,7 @@ import {
   type SandboxSpec,
   type WorkspaceMount,
 } from '../protocol/spec.ts';
+import { isWithin } from '../lib/files.ts';
 import { hasMountBelow, type Machine } from './machine.ts';
 
 export interface PlanInput {
@@ -146,5 +147,5 @@ function planEnv(input: PlanInput, visible: readonly string[]): Record<string, s
 }
 
 export function isVisible(path: string, visible: readonly string[]): boolean {
-  return visible.some((dir) => path === dir || path.startsWith(`${dir}/`));
+  return visible.some((dir) => isWithin(path, dir));
 }

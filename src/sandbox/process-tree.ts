@@ -2,6 +2,7 @@
 // Invariant: every process of a PID namespace descends from its first one, and an orphan is handed to that one. So the
 // tree below the sandbox's PID 1 is the sandbox; nothing a process does to its name, session or parent gets it out.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { statFields } from '../lib/proc-stat.ts';
 
 export interface ProcessTree {
   readonly pids: readonly number[];
@@ -21,7 +22,7 @@ export function processTree(root: number): ProcessTree | null {
 
 /** The kernel's start time of a process in clock ticks; with the pid it names one process for ever. Null: no such process. */
 export function startTicks(pid: number): string | null {
-  return statFields(pid)?.[19] ?? null;
+  return fieldsOf(pid)?.[19] ?? null;
 }
 
 interface Walked extends ProcessTree {
@@ -55,7 +56,7 @@ export function walkParents(root: number): Walked | null {
   const children = new Map<number, number[]>();
   for (const name of list('/proc')) {
     const pid = Number(name);
-    const parent = Number.isInteger(pid) ? Number(statFields(pid)?.[1] ?? Number.NaN) : Number.NaN;
+    const parent = Number.isInteger(pid) ? Number(fieldsOf(pid)?.[1] ?? Number.NaN) : Number.NaN;
     if (!Number.isNaN(parent)) children.set(parent, [...(children.get(parent) ?? []), pid]);
   }
   const pids = new Set([root]);
@@ -65,10 +66,9 @@ export function walkParents(root: number): Walked | null {
   return { pids: [...pids], tasks: tasks.reduce((sum, count) => sum + count, 0), vanished: tasks.includes(0) };
 }
 
-// The name of a program may hold spaces and brackets; the fields begin after the last closing one.
-function statFields(pid: number): string[] | null {
+function fieldsOf(pid: number): string[] | null {
   const stat = read(`/proc/${pid}/stat`);
-  return stat === null ? null : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return stat === null ? null : statFields(stat);
 }
 
 function read(path: string): string | null {

@@ -15,10 +15,11 @@ import type { MachineFacts } from '../sandbox/checks/machine-facts.ts';
 import { isBefore } from '../sandbox/checks/overlay-reason.ts';
 import { sentence, SYSTEM_CHECKS } from '../sandbox/checks/system.ts';
 import { freeBreach } from '../sandbox/governor-rules.ts';
-import { findProgram, inspectHost, installCommand } from '../sandbox/host.ts';
+import { findProgram, installCommand } from '../sandbox/host.ts';
+import { freeFloor } from '../sandbox/limits.ts';
 import { planCleanup } from './cleanup.ts';
 import { trySandbox } from './probe.ts';
-import type { World } from './world.ts';
+import { inspectWorld, type World } from './world.ts';
 
 export interface Diagnosis {
   /** True when `ags exec` works here. */
@@ -46,18 +47,7 @@ export async function diagnose(world: World, options: { programDirs?: readonly s
 }
 
 function gather(world: World, programDirs: readonly string[] | undefined): Facts {
-  const host = settle(
-    inspectHost({
-      platform: world.platform,
-      nodeArch: world.nodeArch,
-      uid: world.uid,
-      cacheDir: world.cacheDir,
-      runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? `/run/user/${world.uid}`,
-      memoryBytes: world.memoryBytes,
-      kernel: world.kernel,
-      ...(programDirs === undefined ? {} : { programDirs }),
-    }),
-  );
+  const host = settle(inspectWorld(world, programDirs === undefined ? {} : { programDirs }));
   const load = (userConfigFile: string): Promise<EffectiveConfig> =>
     loadConfig({
       home: world.home,
@@ -142,7 +132,6 @@ async function checkDisk({ stateDir, trial }: Facts): Promise<Finding | null> {
   if (fs === null) return null;
   const free = { bytes: fs.bavail * fs.bsize, files: fs.ffree };
   const has = `${formatSize(free.bytes)} are free${fs.files === 0 ? '' : `, and room for ${fs.ffree} files,`} where ags keeps its state (${visible(stateDir)})`;
-  const floor = (share: number): number => Math.min(2 * 1024 ** 3, (fs.blocks * fs.bsize) / 20) * share;
   const look = (share: number): boolean =>
     freeBreach(
       {
@@ -151,7 +140,7 @@ async function checkDisk({ stateDir, trial }: Facts): Promise<Finding | null> {
         leastFiles: fs.files === 0 ? Number.POSITIVE_INFINITY : free.files,
         totalFiles: fs.files,
       },
-      floor(share),
+      freeFloor(fs) * share,
     ) !== null;
   if (look(1)) return missing(`Only ${has}: a sandbox would be ended at once.`, 'Free some space: ags cleanup');
   return look(2) ? note(`Only ${has}.`, 'Free some space: ags cleanup') : ok(has);

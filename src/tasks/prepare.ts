@@ -12,12 +12,12 @@ import type { Repository } from '../git/inspect.ts';
 import { createPrivateGit } from '../git/private-git.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { ensureEtcCopy } from '../sandbox/etc-copy.ts';
-import { inspectHost, type NativeHost } from '../sandbox/host.ts';
+import type { NativeHost } from '../sandbox/host.ts';
 import { readMachine, type Machine } from '../sandbox/machine.ts';
 import { accountFiles, planSandbox } from '../sandbox/plan.ts';
 import { findHidden, type HiddenFiles } from './hidden.ts';
 import { findProject, type Project } from './project.ts';
-import type { World } from './world.ts';
+import { inspectWorld, type World } from './world.ts';
 
 export interface RunPlan {
   readonly project: Project;
@@ -51,15 +51,7 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
     flags,
     memoryTotalBytes: world.memoryBytes,
   });
-  const host = await inspectHost({
-    platform: world.platform,
-    nodeArch: world.nodeArch,
-    uid: world.uid,
-    cacheDir: world.cacheDir,
-    runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? `/run/user/${world.uid}`,
-    memoryBytes: world.memoryBytes,
-    kernel: world.kernel,
-  });
+  const host = await inspectWorld(world);
   const { workspaceKind } = await import('./ready.ts');
   const choice = await workspaceKind(world, host, config.workspace);
   const root = world.uid === 0;

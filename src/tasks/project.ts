@@ -1,7 +1,7 @@
 // tasks/project.ts: which directory is the project, and may it be one?
 import { realpathSync, statSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
-import { directoryIdentity } from '../lib/files.ts';
+import { directoryIdentity, isWithin } from '../lib/files.ts';
 import { inspectRepository, type Repository } from '../git/inspect.ts';
 
 export interface Project {
@@ -70,20 +70,19 @@ const NEVER = [
 const NEVER_BELOW = ['/proc', '/sys', '/dev', '/etc'];
 
 function unsuitable(root: string, { home, stateDir }: { home: string; stateDir: string }): AgsError | null {
-  const within = (path: string, dir: string): boolean => path === dir || path.startsWith(dir === '/' ? '/' : `${dir}/`);
   const realHome = tryReal(home) ?? home;
   const realState = tryReal(stateDir) ?? stateDir;
   const hint =
     'Go into the directory of one project first. Not a git repository? Any directory below your home will do.';
-  if (within(realHome, root))
+  if (isWithin(realHome, root))
     return new AgsError(
       'project.unsuitable',
       `${root} contains your whole home directory; a sandbox over it would show everything in it.`,
       { hint },
     );
-  if (NEVER.includes(root) || NEVER_BELOW.some((dir) => within(root, dir)))
+  if (NEVER.includes(root) || NEVER_BELOW.some((dir) => isWithin(root, dir)))
     return new AgsError('project.unsuitable', `${root} is a directory of the system, not a project.`, { hint });
-  if (within(realState, root) || within(root, realState))
+  if (isWithin(realState, root) || isWithin(root, realState))
     return new AgsError('project.unsuitable', `${root} overlaps the state directory of ags (${realState}).`, {
       hint: 'Put the state elsewhere: set XDG_STATE_HOME',
     });

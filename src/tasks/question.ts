@@ -6,12 +6,11 @@ import { AgsError } from '../protocol/errors.ts';
 import { hostPath, sandboxPath, type Mount, type WorkspaceMount } from '../protocol/spec.ts';
 import { directoryIdentity } from '../lib/files.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { inspectHost } from '../sandbox/host.ts';
 import { readMachine } from '../sandbox/machine.ts';
 import { createNative } from '../sandbox/native.ts';
 import { planQuestion } from '../sandbox/question.ts';
 import { nativeOptions } from './run.ts';
-import type { World } from './world.ts';
+import { inspectWorld, type World } from './world.ts';
 
 const DEADLINE_MS = 10 * 60_000;
 
@@ -34,15 +33,7 @@ export type Ask = (question: Question) => Promise<Buffer>;
 export async function openQuestions(world: World, task: StoredTask, outDir: string): Promise<Ask> {
   const { paths, run } = task;
   const root = world.uid === 0;
-  const host = await inspectHost({
-    platform: world.platform,
-    nodeArch: world.nodeArch,
-    uid: world.uid,
-    cacheDir: world.cacheDir,
-    runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? '',
-    memoryBytes: world.memoryBytes,
-    kernel: world.kernel,
-  });
+  const host = await inspectWorld(world, { runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? '' });
   const { user } = run;
   mkdirSync(outDir, { recursive: true, mode: 0o755 });
   if (root) chownSync(outDir, user.uid, user.gid);

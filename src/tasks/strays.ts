@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { statFields } from '../lib/proc-stat.ts';
 import { startTicks, unlessGone } from '../sandbox/process-tree.ts';
 
 export interface Stray {
@@ -112,10 +113,9 @@ function stateOf(pid: number): string | undefined {
   return fieldsOf(pid)?.[0];
 }
 
-// The name of a program may hold spaces and brackets; the fields begin after the last closing one.
 function fieldsOf(pid: number): string[] | null {
   const stat = read(`/proc/${pid}/stat`);
-  return stat === null ? null : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return stat === null ? null : statFields(stat);
 }
 
 /** Null: it has ended, or belongs to somebody else. */

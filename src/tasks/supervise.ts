@@ -7,6 +7,7 @@ import { formatDuration, formatSize } from '../lib/units.ts';
 import type { Backend } from '../sandbox/backend.ts';
 import type { Cgroup } from '../sandbox/cgroup.ts';
 import type { Breach, Watch, WatchInput } from '../sandbox/governor.ts';
+import { freeFloor } from '../sandbox/limits.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { RunRequest } from './run.ts';
 import type { World } from './world.ts';
@@ -70,7 +71,7 @@ export async function supervise(input: {
       limits: spec.limits,
       watchMemory: !input.holdsMemory,
       directories: [paths.upper, paths.home, paths.copy, paths.git].filter((path) => existsSync(path)),
-      freeFloorBytes: freeFloor(paths.root),
+      freeFloorBytes: freeFloor(statfsSync(paths.root)),
       onBreach: end,
     });
     const exitCode = await sandbox.done.finally(() => watch.stop());
@@ -104,12 +105,6 @@ function watchSoon(input: WatchInput): { stop(): void } {
       watch?.stop();
     },
   };
-}
-
-// The machine must stay usable whatever the agents do: a twentieth of the disk, at most 2 GiB, is not theirs.
-function freeFloor(path: string): number {
-  const fs = statfsSync(path);
-  return Math.min(2 * 1024 ** 3, (fs.blocks * fs.bsize) / 20);
 }
 
 function describeBreach(breach: Breach): string {

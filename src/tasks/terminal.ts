@@ -3,6 +3,7 @@
 // into which a program may push characters as it likes without reaching the user's shell.
 import { once } from 'node:events';
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
+import { statFields } from '../lib/proc-stat.ts';
 import type { Stdio } from '../sandbox/backend.ts';
 
 export interface Terminal {
@@ -91,9 +92,8 @@ function takeKeyboard(stdin: In, type: (data: Buffer) => void): { release(): voi
 }
 
 function isForeground(): boolean {
-  const stat = readFileSync('/proc/self/stat', 'latin1');
-  // state, parent, group, session, terminal, foreground group: -1 when the terminal is not the controlling one.
-  const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  // The foreground group is -1 when the terminal is not the controlling one.
+  const [, , group, , , foreground] = statFields(readFileSync('/proc/self/stat', 'latin1'));
   return foreground === group || foreground === '-1';
 }
 

@@ -12,7 +12,7 @@ import { openCgroup } from '../sandbox/cgroup.ts';
 import { INSIDE, judge, ownNamespaces, REFUSED_BY_LIMIT, WITHOUT_FILTER } from '../sandbox/checks/evidence.ts';
 import { HIDDEN, isUntouched } from '../sandbox/checks/test-project.ts';
 import { prlimitArgv } from '../sandbox/limits.ts';
-import { createNative, planNative } from '../sandbox/native.ts';
+import { createNative, planNative, SYSTEM_PATH } from '../sandbox/native.ts';
 import { prepareRunDir } from '../sandbox/native-prepare.ts';
 import { assemble } from '../sandbox/seccomp.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
@@ -134,7 +134,7 @@ async function tryUnfiltered(stage: Stage, workspace: Workspace): Promise<Outcom
   const open = 'exec 3< "$1" 4< "$2" 5> /dev/null 6<< end\ngo\nend\nshift 2; exec "$@"';
   const { stdout, stderr } = await run(['/bin/sh', '-c', open, 'sh', args, filter, ...launch.argv], {
     cwd: '/',
-    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin:/run/current-system/sw/bin', AGS_RUN: 'probe' },
+    env: { PATH: SYSTEM_PATH, AGS_RUN: 'probe' },
     timeoutMs: GIVE_UP_MS,
   });
   const answer = stdout.toString('utf8');

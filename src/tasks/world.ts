@@ -1,4 +1,6 @@
 // tasks/world.ts: what every verb knows about its caller. Made once in cli/, handed down; nothing below reads process.env.
+import { inspectHost, type NativeHost } from '../sandbox/host.ts';
+
 export interface World {
   readonly cwd: string;
   readonly home: string;
@@ -16,4 +18,21 @@ export interface World {
   readonly nodeArch: string;
   readonly pid: number;
   now(): Date;
+}
+
+/** The machine under this caller's feet. */
+export function inspectWorld(
+  world: World,
+  more: { runtimeDir?: string; programDirs?: readonly string[] } = {},
+): Promise<NativeHost> {
+  return inspectHost({
+    platform: world.platform,
+    nodeArch: world.nodeArch,
+    uid: world.uid,
+    cacheDir: world.cacheDir,
+    runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? `/run/user/${world.uid}`,
+    memoryBytes: world.memoryBytes,
+    kernel: world.kernel,
+    ...more,
+  });
 }

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { AGS, CALLERS, createMachine, giveTo, type Caller, type Machine, type Result } from '../harness.ts';
+import { AGS, CALLERS, createMachine, giveTo, type Machine, type Result } from '../harness.ts';
 import { prepareMutant } from './mutant.ts';
 import { identity } from './run-inside.ts';
 
@@ -174,7 +174,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
 });
 
 describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) => {
-  const RAN = 'the command ran';
+  const EXEC = [process.execPath, AGS, 'exec', '--review', 'later', '--', 'echo', 'the command ran'];
   const lies: readonly (readonly [string, string])[] = [
     ['is missing', ''],
     ['fails', '#!/bin/sh\nexit 1\n'],
@@ -184,9 +184,9 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
     ['leaves the read-only root out', leaveOut('--remount-ro\\0/')],
   ];
 
-  test.for(lies)('when bubblewrap %s, nothing runs', async ([, script]) => {
+  test.for(lies)('when bubblewrap %s, nothing runs', ([, script]) => {
     using machine = createMachine(caller);
-    const run = await withBwrap(machine, caller, script);
+    const run = withBwrap(machine, script);
     expect(run.stdout).toBe('');
     expect({
       failed: run.code !== 0,
@@ -197,31 +197,13 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
 
   test('A26: what cannot lie under an overlay is not shown unless it is asked for', () => {
     using machine = createMachine(caller);
-    const drop = caller === 'root' ? '' : `setpriv --reuid ${machine.uid} --regid ${machine.uid} --clear-groups --`;
     const other =
       'mount -t tmpfs -o mode=755 opt /opt && mkdir /opt/below && mount -t tmpfs below /opt/below && touch /opt/below/file';
-    const look = (...flags: string[]): string =>
-      spawnSync(
-        'unshare',
-        [
-          '--mount',
-          '--propagation',
-          'private',
-          'sh',
-          '-c',
-          `${other} && exec ${drop} "$@"`,
-          'sh',
-          process.execPath,
-          AGS,
-          'exec',
-          ...flags,
-          '--',
-          'sh',
-          '-c',
-          'ls /opt /opt/below 2>/dev/null; exit 0',
-        ],
-        { cwd: machine.project, env: machine.env, encoding: 'utf8', timeout: 30_000 },
-      ).output.join('');
+    const look = (...flags: string[]): string => {
+      const command = [...flags, '--', 'sh', '-c', 'ls /opt /opt/below 2>/dev/null; exit 0'];
+      const { stdout, stderr } = inNamespace(machine, other, [process.execPath, AGS, 'exec', ...command]);
+      return stdout + stderr;
+    };
     expect(look()).toBe(
       'ags: /opt is not shown, because another file system is mounted below it. To show it as it is: --mount /opt\n',
     );
@@ -230,37 +212,19 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
 
   test('A26: a server of the host that has its socket in /usr/local cannot be spoken to', () => {
     using machine = createMachine(caller);
-    const drop = caller === 'root' ? '' : `setpriv --reuid ${machine.uid} --regid ${machine.uid} --clear-groups --`;
     const socket = `socket(S, PF_UNIX, SOCK_STREAM, 0)`;
     const serve = `perl -MSocket -e '${socket}; bind(S, pack_sockaddr_un("/usr/local/s")) or die; chmod 0777, "/usr/local/s"; listen S, 5; alarm 25; syswrite C, "breach" while accept(C, S)'`;
-    const talk = `${socket}; print connect(S, pack_sockaddr_un('/usr/local/s')) ? 'connected' : $!{ECONNREFUSED} ? 'refused' : $!`;
     const prepare = `mount -t tmpfs -o mode=755 local /usr/local && { ${serve} & } && until [ -S /usr/local/s ]; do sleep 0.1; done`;
-    const run = (...command: string[]): string =>
-      spawnSync(
-        'unshare',
-        [
-          '--mount',
-          '--propagation',
-          'private',
-          'sh',
-          '-c',
-          `${prepare}; ${drop} "$@"; kill $!`,
-          'sh',
-          ...command,
-          'perl',
-          '-MSocket',
-          '-e',
-          talk,
-        ],
-        { cwd: machine.project, env: machine.env, encoding: 'utf8', timeout: 30_000 },
-      ).stdout;
+    const talk = `${socket}; print connect(S, pack_sockaddr_un('/usr/local/s')) ? 'connected' : $!{ECONNREFUSED} ? 'refused' : $!`;
+    const run = (...front: string[]): string =>
+      inNamespace(machine, prepare, [...front, 'perl', '-MSocket', '-e', talk]).stdout;
     expect([run('env'), run(process.execPath, AGS, 'exec', '--')]).toEqual(['connected', 'refused']);
   });
 
   test('when it lies only after a good start, nothing runs either', async () => {
     using machine = createMachine(caller);
     expect(await machine.ags(['exec', '--', 'true'])).toMatchObject({ code: 0 });
-    expect(await withBwrap(machine, caller, lies[3]?.[1] ?? '')).toMatchObject({ stdout: '' });
+    expect(withBwrap(machine, lies[3]?.[1] ?? '')).toMatchObject({ stdout: '' });
   });
 
   test.for([false, true])(
@@ -268,7 +232,7 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
     async (warm) => {
       using machine = createMachine(caller);
       if (warm) expect(await machine.ags(['exec', '--', 'true'])).toMatchObject({ code: 0 });
-      const run = await inNamespace(machine, caller, 'echo 0 > /proc/sys/user/max_user_namespaces', [
+      const run = inNamespace(machine, 'echo 0 > /proc/sys/user/max_user_namespaces', EXEC, [
         '--user',
         '--map-users=0,0,100000',
         '--map-groups=0,0,100000',
@@ -282,7 +246,7 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
   );
 
   /** `ags exec` where /usr/bin/bwrap is another program. */
-  async function withBwrap(machine: Machine, as: Caller, script: string): Promise<Result> {
+  function withBwrap(machine: Machine, script: string): Result {
     const dir = mkdtempSync('/tmp/ags-bwrap-');
     try {
       writeFileSync(join(dir, 'bwrap'), script.replace('REAL', join(dir, 'real')), {
@@ -290,36 +254,25 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
       });
       spawnSync('cp', ['/usr/bin/bwrap', join(dir, 'real')]);
       spawnSync('chmod', ['755', dir]);
-      return await inNamespace(machine, as, `mount --bind ${dir}/bwrap /usr/bin/bwrap`, []);
+      return inNamespace(machine, `mount --bind ${dir}/bwrap /usr/bin/bwrap`, EXEC);
     } finally {
       rmSync(dir, { recursive: true, force: true });
     }
   }
 
-  async function inNamespace(machine: Machine, as: Caller, prepare: string, flags: readonly string[]): Promise<Result> {
-    const drop = as === 'root' ? '' : `setpriv --reuid ${machine.uid} --regid ${machine.uid} --clear-groups --`;
-    const script = `${prepare} && exec ${drop} "$@"`;
+  /** Runs a command as the machine's caller in a mount namespace of its own, which root has prepared. */
+  function inNamespace(
+    machine: Machine,
+    prepare: string,
+    command: readonly string[],
+    flags: readonly string[] = [],
+  ): Result {
+    const drop =
+      machine.caller === 'root' ? '' : `setpriv --reuid ${machine.uid} --regid ${machine.uid} --clear-groups --`;
+    const script = `{ ${prepare}; } && ${drop} "$@"; code=$?; [ -z "$!" ] || kill "$!"; exit "$code"`;
     const run = spawnSync(
       'unshare',
-      [
-        '--mount',
-        '--propagation',
-        'private',
-        ...flags,
-        '--',
-        'sh',
-        '-c',
-        script,
-        'sh',
-        process.execPath,
-        AGS,
-        'exec',
-        '--review',
-        'later',
-        '--',
-        'echo',
-        RAN,
-      ],
+      ['--mount', '--propagation', 'private', ...flags, '--', 'sh', '-c', script, 'sh', ...command],
       { cwd: machine.project, env: machine.env, encoding: 'utf8', timeout: 30_000 },
     );
     return { code: run.status, signal: run.signal, stdout: run.stdout, stderr: run.stderr };

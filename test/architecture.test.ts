@@ -12,10 +12,11 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   config: ['protocol', 'lib'],
   git: ['protocol', 'lib'],
   sandbox: ['protocol', 'lib'],
+  gateway: ['protocol', 'lib'],
   review: ['protocol', 'lib'],
   store: ['protocol', 'lib'],
-  tasks: ['protocol', 'lib', 'config', 'git', 'sandbox', 'review', 'store'],
-  cli: ['protocol', 'lib', 'config', 'git', 'sandbox', 'review', 'store', 'tasks'],
+  tasks: ['protocol', 'lib', 'config', 'git', 'sandbox', 'gateway', 'review', 'store'],
+  cli: ['protocol', 'lib', 'config', 'git', 'sandbox', 'gateway', 'review', 'store', 'tasks'],
 };
 
 /** Packages and the only files that may import them: what is slow to load must be loaded on purpose. */

@@ -24,7 +24,7 @@ const readers = new WeakMap<Socket, FastReader>();
 const BUFFER_BYTES = 65_536;
 const KEPT = 64;
 const spare: Buffer[] = [];
-const NOTHING = Buffer.alloc(0);
+const NOTHING: Buffer = Buffer.alloc(0);
 
 export function openOrigin(address: string, port: number): Socket {
   const reader: FastReader = { buffer: spare.pop() ?? Buffer.allocUnsafeSlow(BUFFER_BYTES), sink: null, early: null };
@@ -55,6 +55,8 @@ export function relay(input: {
   readonly fromClient: Buffer;
   readonly fromOrigin: Buffer;
   readonly counter: Counter;
+  /** Gets all that the client has said so far, until it lets it go or ends the connection. */
+  readonly firstWords: ((bytes: Buffer) => 'more' | 'go' | 'end') | null;
   readonly done: () => void;
 }): void {
   const { client, origin, counter } = input;
@@ -63,7 +65,19 @@ export function relay(input: {
     client.destroy();
     origin.destroy();
   };
+  let { firstWords } = input;
+  let held = NOTHING;
   const send = (chunk: Buffer): void => {
+    if (firstWords === null) return pass(chunk);
+    held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+    const answer = firstWords(held);
+    if (answer === 'more') return;
+    if (answer === 'end') return end();
+    firstWords = null;
+    pass(held);
+    held = NOTHING;
+  };
+  const pass = (chunk: Buffer): void => {
     if (!counter.out(chunk.length)) return end();
     if (origin.write(chunk)) return;
     waiting = true;

@@ -35,7 +35,7 @@ export function compileRules(list: readonly NetworkRule[]): Rules {
   return {
     list,
     connect: (host, port) => decideConnection(about(host), host, port),
-    request: (host, port, method, path) => decideRequest(about(host), host, port, method, path),
+    request: (host, port, method, path) => decideRequest(about(host), port, method, path),
     knows: (host) => {
       const rules = about(host);
       return rules.some((rule) => rule.action === 'allow') && !rules.some(deniesAll);
@@ -54,18 +54,12 @@ function decideConnection(rules: readonly NetworkRule[], host: string, port: num
   return { kind: 'allowed', rule, inspect: whole === undefined || partlyDenied };
 }
 
-function decideRequest(
-  rules: readonly NetworkRule[],
-  host: string,
-  port: number,
-  method: string,
-  path: string,
-): Verdict {
-  const denying = rules.find((rule) => rule.action === 'deny' && deniesPort(rule, port) && speaksOf(rule, method, path));
-  if (denying !== undefined) return deniedBy(denying);
-  const allowing = rules.find(
-    (rule) => rule.action === 'allow' && rule.port === port && speaksOf(rule, method, path),
+function decideRequest(rules: readonly NetworkRule[], port: number, method: string, path: string): Verdict {
+  const denying = rules.find(
+    (rule) => rule.action === 'deny' && deniesPort(rule, port) && speaksOf(rule, method, path),
   );
+  if (denying !== undefined) return deniedBy(denying);
+  const allowing = rules.find((rule) => rule.action === 'allow' && rule.port === port && speaksOf(rule, method, path));
   if (allowing !== undefined) return { kind: 'allowed', rule: allowing, inspect: true };
   return { kind: 'denied', reason: `no rule covers ${method} of this path`, unknown: false };
 }

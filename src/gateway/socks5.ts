@@ -2,7 +2,10 @@
 // Invariant: only CONNECT; only names and addresses that lib/host-name takes.
 import { canonicalHost, type HostName } from '../protocol/host-name.ts';
 
-export type Greeting = { kind: 'more' } | { kind: 'bad' } | { kind: 'greeting'; bytes: number; withoutPassword: boolean };
+export type Greeting =
+  | { kind: 'more' }
+  | { kind: 'bad' }
+  | { kind: 'greeting'; bytes: number; withoutPassword: boolean };
 
 export function readGreeting(bytes: Buffer): Greeting {
   const count = bytes[1];

@@ -20,7 +20,8 @@ export function httpAnswer(status: number, sentence: string): string {
   return (
     `HTTP/1.1 ${status} ${line}\r\n` +
     'Content-Type: text/plain; charset=us-ascii\r\n' +
-    `Content-Length: ${line.length + 1}\r\nX-Ags: ${status === 403 ? 'policy' : 'gateway'}\r\nConnection: close\r\n\r\n${line}\n`
+    `Content-Length: ${line.length + 1}\r\nX-Ags: ${status === 403 ? 'policy' : 'gateway'}\r\n` +
+    `${status === 407 ? 'Proxy-Authenticate: Basic realm="ags"\r\n' : ''}Connection: close\r\n\r\n${line}\n`
   );
 }
 

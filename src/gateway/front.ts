@@ -5,7 +5,7 @@ import { parsePlace } from '../protocol/network-rule.ts';
 import { httpAnswer, sayAndClose } from './answers.ts';
 import { readFirst } from './first-bytes.ts';
 import { headerValues, readRequestHead, type RequestHead } from './request-head.ts';
-import { readGreeting, readSocksRequest, SOCKS, socksReply } from './socks5.ts';
+import { readGreeting, readPassword, readSocksRequest, SOCKS, socksReply } from './socks5.ts';
 import type { Visit } from './visit.ts';
 
 export interface Travel {
@@ -20,6 +20,8 @@ export interface Travel {
   /** A request for a plain http:// URL; `first` begins with it. */
   plainHttp(visit: Visit, target: HostName, port: number, first: Buffer): void;
   settled(visit: Visit): void;
+  /** What clients have to give as a password, where others than one sandbox can come to this door; null: nothing. */
+  readonly isToken: ((given: string) => boolean) | null;
 }
 
 const SOCKS_VERSION = 5;
@@ -35,6 +37,7 @@ export function serveProxy(visit: Visit, travel: Travel): void {
 }
 
 function serveHead(visit: Visit, head: RequestHead, bytes: Buffer, travel: Travel): void {
+  if (travel.isToken !== null && !travel.isToken(passwordOf(head))) return refuse(visit, 407, NO_TOKEN);
   if (head.method !== 'CONNECT') return servePlain(visit, head, bytes, travel);
   visit.by = 'connect';
   const place = readAuthority(head.target);
@@ -77,23 +80,59 @@ function agrees(head: RequestHead, host: string, port: number): boolean {
   return place !== null && place.name.host === host && (place.port ?? port) === port;
 }
 
+function passwordOf(head: RequestHead): string {
+  const [scheme = '', given = ''] = (headerValues(head, 'proxy-authorization')[0] ?? '').split(' ');
+  if (scheme.toLowerCase() === 'bearer') return given;
+  return scheme.toLowerCase() === 'basic'
+    ? Buffer.from(given, 'base64')
+        .toString('utf8')
+        .replace(/^[^:]*:/, '')
+    : '';
+}
+
 function refuse(visit: Visit, status: number, problem: string): void {
   visit.finish('denied', problem);
   sayAndClose(visit.socket, httpAnswer(status, `ags: ${problem}`));
 }
 
 function greet(visit: Visit, bytes: Buffer, travel: Travel): (() => void) | null {
+  const { isToken } = travel;
   const greeting = readGreeting(bytes);
   if (greeting.kind === 'more') return null;
   visit.by = 'socks5';
   return () => {
-    if (greeting.kind === 'bad' || !greeting.withoutPassword) {
-      visit.finish('denied', 'its SOCKS5 asks for a password, and none is used here');
+    if (greeting.kind === 'bad' || !(isToken === null ? greeting.withoutPassword : greeting.withPassword)) {
+      visit.finish('denied', isToken === null ? 'its SOCKS5 asks for a password, and none is used here' : NO_TOKEN);
       return sayAndClose(visit.socket, SOCKS.noMethod);
     }
-    visit.socket.write(SOCKS.noPasswordNeeded);
-    serveSocks(visit, bytes.subarray(greeting.bytes), travel);
+    const rest = bytes.subarray(greeting.bytes);
+    visit.socket.write(isToken === null ? SOCKS.noPasswordNeeded : SOCKS.passwordNeeded);
+    if (isToken === null) serveSocks(visit, rest, travel);
+    else checkPassword(visit, rest, isToken, (left) => serveSocks(visit, left, travel));
   };
+}
+
+const NO_TOKEN = 'this gateway needs its token as the password of the proxy';
+
+function checkPassword(
+  visit: Visit,
+  first: Buffer,
+  isToken: (given: string) => boolean,
+  good: (rest: Buffer) => void,
+): void {
+  readFirst(visit.socket, first, (bytes) => {
+    const given = readPassword(bytes);
+    if (given.kind === 'more') return null;
+    if (given.kind === 'password' && isToken(given.password))
+      return () => {
+        visit.socket.write(SOCKS.passwordGood);
+        good(bytes.subarray(given.bytes));
+      };
+    return () => {
+      visit.finish('denied', NO_TOKEN);
+      sayAndClose(visit.socket, SOCKS.passwordBad);
+    };
+  });
 }
 
 function serveSocks(visit: Visit, first: Buffer, travel: Travel): void {

@@ -50,6 +50,7 @@ export interface GatewayInput {
   readonly onLimit: (refusal: Refusal) => void;
   readonly onAsk: (ask: Ask) => void;
   readonly who: ((peerPort: number) => Promise<string | undefined>) | null;
+  readonly isToken: ((given: string) => boolean) | null;
   readonly now: () => number;
 }
 
@@ -99,6 +100,7 @@ export function createGateway(input: GatewayInput): Gateway {
     authority: input.authority,
     roots: input.roots,
     settled: visits.settled,
+    isToken: input.isToken,
     logRequest: (visit, request) =>
       log({
         at: new Date(now()).toISOString(),

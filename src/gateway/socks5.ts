@@ -1,17 +1,34 @@
 // gateway/socks5.ts: what a SOCKS5 client says (RFC 1928), byte by byte. Pure.
-// Invariant: only CONNECT; only names and addresses that lib/host-name takes.
+// Invariant: only CONNECT; only names and addresses that protocol/host-name takes.
 import { canonicalHost, type HostName } from '../protocol/host-name.ts';
 
 export type Greeting =
   | { kind: 'more' }
   | { kind: 'bad' }
-  | { kind: 'greeting'; bytes: number; withoutPassword: boolean };
+  | { kind: 'greeting'; bytes: number; withoutPassword: boolean; withPassword: boolean };
 
 export function readGreeting(bytes: Buffer): Greeting {
   const count = bytes[1];
   if (bytes[0] !== 5) return { kind: 'bad' };
   if (count === undefined || bytes.length < 2 + count) return { kind: 'more' };
-  return { kind: 'greeting', bytes: 2 + count, withoutPassword: bytes.subarray(2, 2 + count).includes(0) };
+  const methods = bytes.subarray(2, 2 + count);
+  return {
+    kind: 'greeting',
+    bytes: 2 + count,
+    withoutPassword: methods.includes(0),
+    withPassword: methods.includes(2),
+  };
+}
+
+/** RFC 1929. */
+export function readPassword(
+  bytes: Buffer,
+): { kind: 'more' } | { kind: 'bad' } | { kind: 'password'; bytes: number; password: string } {
+  if (bytes.length > 0 && bytes[0] !== 1) return { kind: 'bad' };
+  const userEnd = 2 + (bytes[1] ?? 0);
+  const end = userEnd + 1 + (bytes[userEnd] ?? 0);
+  if (bytes.length < userEnd + 1 || bytes.length < end) return { kind: 'more' };
+  return { kind: 'password', bytes: end, password: bytes.toString('utf8', userEnd + 1, end) };
 }
 
 export type SocksRequest =
@@ -22,6 +39,9 @@ export type SocksRequest =
 const CONNECT = 1;
 export const SOCKS = {
   noPasswordNeeded: Buffer.from([5, 0]),
+  passwordNeeded: Buffer.from([5, 2]),
+  passwordGood: Buffer.from([1, 0]),
+  passwordBad: Buffer.from([1, 1]),
   noMethod: Buffer.from([5, 0xff]),
   granted: 0,
   notAllowed: 2,

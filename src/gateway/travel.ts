@@ -23,6 +23,7 @@ export interface TravelInput {
   readonly authority: Authority | null;
   readonly roots: () => readonly string[];
   readonly settled: (visit: Visit) => void;
+  readonly isToken: Travel['isToken'];
   readonly logRequest: (visit: Visit, request: RequestLine) => void;
 }
 
@@ -138,6 +139,7 @@ export function createTravel(input: TravelInput): Travel & {
     tunnel: (...args) => void tunnel(...args),
     plainHttp: (...args) => void plainHttp(...args),
     settled: input.settled,
+    isToken: input.isToken,
     endpoint: (visit, granted, first, base, secrets) =>
       inspect(visit, granted, first, { scheme: 'http', upstream: 'https', secrets, base }),
   };

@@ -17,6 +17,7 @@ export const WORDS = {
   block: 'a block of addresses such as 10.1.0.0/16',
   server: 'the address of a name server, such as 127.0.0.1:53',
   proxy: 'a proxy with its port, such as socks5://proxy.corp:1080 or http://proxy.corp:3128',
+  listen: 'an address with its port such as 127.0.0.1:3128, or unix:/path',
   secretName: 'a name of letters, digits, - and _',
   header: 'the name of a header, such as authorization',
   send: 'a text with {} where the value goes, such as "Bearer {}"',
@@ -37,3 +38,5 @@ export const BELOW = /^(?!\.{0,2}(\/|$))[^/]+(\/(?!\.{0,2}(\/|$))[^/]+)*\/?$/;
 export const SECRET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 export const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 export const SEND = /^[^{}]*\{\}[^{}]*$/;
+/** An address (never a name) with a port, or the path of a Unix socket. */
+export const LISTEN = /^(unix:\/.+|(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:.]+\]):\d{1,5})$/;

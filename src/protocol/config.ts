@@ -8,6 +8,7 @@ import {
   ENV_NAME,
   ENV_PASS,
   HEADER,
+  LISTEN,
   PATTERN,
   PLACE,
   SECRET_NAME,
@@ -283,6 +284,27 @@ export const ConfigFile = section({
     .meta({ description: 'What programs may ask of the kernel.' }),
   network,
   secrets,
+  gateway: section({
+    listen: list(text(LISTEN, WORDS.listen), 'places to listen at').meta({
+      description: 'Where clients come to: `127.0.0.1:3128`, `[::1]:3128`, or `unix:/run/ags/gateway.sock`.',
+      examples: [['127.0.0.1:3128']],
+    }),
+    admin: text(LISTEN, WORDS.listen).meta({
+      description: 'Where `/healthz` and `/metrics` are answered.',
+      examples: ['127.0.0.1:9180'],
+    }),
+    log: text(PLACE, WORDS.place).meta({
+      description: 'The file of the decision log.',
+      examples: ['/var/log/ags/network.jsonl'],
+    }),
+    token: source.meta({
+      description:
+        'What clients have to give as the password of the proxy. Needed where others than this machine can connect.',
+      examples: [{ env: 'AGS_GATEWAY_TOKEN' }],
+    }),
+  })
+    .partial()
+    .meta({ description: 'For `ags gateway` alone: a gateway that runs on its own.' }),
   review: section({
     risky: list(pattern, 'patterns').meta({
       description:

@@ -54,6 +54,7 @@ export async function startGateway(
       const pid = run.initPid();
       return pid === null ? Promise.resolve(undefined) : findProgram(pid, peerPort);
     },
+    isToken: null,
     now: Date.now,
   });
   return {
@@ -94,7 +95,7 @@ export async function readUpstreams(world: World, upstreams: readonly UpstreamPr
   );
 }
 
-function ownAddresses(): string[] {
+export function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
 }
 
@@ -112,7 +113,7 @@ export function systemBundle(world: Pick<World, 'env'>): string {
   return [...(system === undefined ? [] : [system]), ...own].join('\n');
 }
 
-function trustedRoots(world: World): () => readonly string[] {
+export function trustedRoots(world: World): () => readonly string[] {
   let roots: readonly string[] | null = null;
   return () => (roots ??= splitPem(systemBundle(world)));
 }

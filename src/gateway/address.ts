@@ -35,13 +35,13 @@ export function createGuard(input: {
   }
 
   function judge(words: Words): string | null {
-    const why = METADATA.has(keyOf(words)) ? 'a cloud metadata address' : classOf(words);
-    const fits = (block: Block): boolean => contains(block, words);
-    if (why === 'a cloud metadata address') return granted.some((block) => isSingle(block) && fits(block)) ? null : why;
-    if (granted.some(fits)) return null;
-    if (typeof why === 'string') return why;
-    if (own.has(keyOf(words))) return 'an address of this machine';
-    return why.map((inner) => judge(inner)).find((reason) => reason !== null) ?? null;
+    const inner = embedded(words);
+    if (inner !== null) return inner.map((address) => judge([address])).find((reason) => reason !== null) ?? null;
+    const grants = granted.filter((block) => contains(block, words));
+    // Credentials of the machine itself lie there: a wide block that happens to cover it was not meant for it.
+    if (METADATA.has(keyOf(words))) return grants.some(isSingle) ? null : 'a cloud metadata address';
+    if (grants.length > 0) return null;
+    return classOf(words) ?? (own.has(keyOf(words)) ? 'an address of this machine' : null);
   }
 
   return {
@@ -68,7 +68,7 @@ export function parseBlock(text: string): AddressBlock | { readonly problem: str
   if (prefix > bits) return { problem: `/${prefix} is more than the ${bits} bits of an address` };
   if (words.some((word, at) => (word & ~mask(prefix, at)) !== 0))
     return { problem: `${address} has bits beyond its first ${prefix}` };
-  if (words.length === 4 && contains(MAPPED, words)) return { problem: 'an IPv4 block is written as 10.1.0.0/16' };
+  if (embedded(words) !== null) return { problem: 'an IPv4 block is written as 10.1.0.0/16' };
   return { family: words.length === 4 ? 6 : 4, address, prefix };
 }
 
@@ -90,17 +90,20 @@ function isSingle(block: Block): boolean {
   return block.prefix === block.words.length * 32;
 }
 
-/** The class of an address that no one may dial, or the IPv4 addresses in it that decide. None: it is public. */
-function classOf(words: Words): string | readonly Words[] {
+/** The IPv4 addresses that an IPv6 address stands for. */
+function embedded(words: Words): readonly number[] | null {
   const [a = 0, b = 0, , d = 0] = words;
-  if (words.length === 1) return SPECIAL_V4.find(([block]) => contains(block, words))?.[1] ?? [];
-  if (contains(MAPPED, words) || contains(NAT64, words)) return [[d]];
-  if (contains(SIX_TO_FOUR, words)) return [[((a << 16) | (b >>> 16)) >>> 0]];
+  if (contains(MAPPED, words) || contains(NAT64, words)) return [d];
+  if (contains(SIX_TO_FOUR, words)) return [((a << 16) | (b >>> 16)) >>> 0];
   // The relay's own address, and the client's, which is written inverted.
-  if (contains(TEREDO, words)) return [[b], [~d >>> 0]];
-  const special = SPECIAL_V6.find(([block]) => contains(block, words))?.[1];
-  if (special !== undefined) return special;
-  return contains(GLOBAL_V6, words) ? [] : 'reserved';
+  return contains(TEREDO, words) ? [b, ~d >>> 0] : null;
+}
+
+/** Null: it is public. */
+function classOf(words: Words): string | null {
+  const special = (words.length === 1 ? SPECIAL_V4 : SPECIAL_V6).find(([block]) => contains(block, words));
+  if (special !== undefined) return special[1];
+  return words.length === 1 || contains(GLOBAL_V6, words) ? null : 'reserved';
 }
 
 function contains(block: Block, words: Words): boolean {
@@ -112,6 +115,11 @@ function contains(block: Block, words: Words): boolean {
 function mask(prefix: number, at: number): number {
   const bits = Math.min(32, Math.max(0, prefix - at * 32));
   return bits === 0 ? 0 : -1 << (32 - bits);
+}
+
+/** The address as it is on the wire; null: it is none. */
+export function addressBytes(address: string): readonly number[] | null {
+  return wordsOf(address)?.flatMap((word) => [24, 16, 8, 0].map((shift) => (word >>> shift) & 0xff)) ?? null;
 }
 
 function wordsOf(address: string): Words | null {

@@ -164,12 +164,14 @@ test('an address is dialled if a rule named it, and judged otherwise; a granted 
 });
 
 test('an address that refuses is left at once for the next one', async () => {
-  const echo = await started(startEcho('127.0.0.3'));
-  const { dialer, open, dialled } = await start({ 'two.test': ['127.0.0.2', '127.0.0.3'] });
+  const echo = await started(startEcho('127.0.0.9'));
+  const addresses = [2, 3, 4, 5, 6, 7, 8, 9].map((last) => `127.0.0.${last}`);
+  const { dialer, open, dialled } = await start({ 'many.test': addresses }, { granted: ['127.0.0.0/8'] });
   const begin = performance.now();
-  expect(await outcome(await dialer.dial(named('two.test', echo.port), open))).toBe('127.0.0.3: hello x');
-  expect(performance.now() - begin).toBeLessThan(240);
-  expect(dialled).toEqual(['127.0.0.2', '127.0.0.3']);
+  expect(await outcome(await dialer.dial(named('many.test', echo.port), open))).toBe('127.0.0.9: hello x');
+  // Had it waited for each, it would be 1.75 s.
+  expect(performance.now() - begin).toBeLessThan(1500);
+  expect(dialled).toEqual(addresses);
 });
 
 test('an address that says nothing does not hold up the next one, and is given up when that one answers', async () => {

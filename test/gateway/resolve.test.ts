@@ -70,17 +70,17 @@ test('an answer is kept for a second at least and for five minutes at most', asy
 test('a slow IPv6 answer does not delay an IPv4 one, and serves the next who asks', async () => {
   const { resolver } = await start((_, type) => ({
     addresses: ['8.8.8.8', '2606:4700::1'],
-    delayMs: type === 'AAAA' ? 400 : 0,
+    delayMs: type === 'AAAA' ? 1000 : 0,
   }));
   const begin = performance.now();
   const first = await resolver.resolve('slow.test');
   const ms = performance.now() - begin;
-  await setTimeout(600);
+  await setTimeout(1200);
   expect([first, await resolver.resolve('slow.test')]).toEqual([
     { kind: 'found', addresses: ['8.8.8.8'] },
     { kind: 'found', addresses: ['8.8.8.8', '2606:4700::1'] },
   ]);
-  expect(ms).toBeLessThan(350);
+  expect(ms).toBeLessThan(900);
 });
 
 test('a name with an IPv6 address only is found', async () => {
@@ -111,7 +111,7 @@ test('a name that does not exist, one without an address and a broken server are
 test('eight names that nobody answers for do not delay another one', async () => {
   const { resolver } = await start(
     (name) => (name.startsWith('dead') ? { silent: true } : { addresses: ['8.8.8.8'] }),
-    { timeoutMs: 400, tries: 2 },
+    { timeoutMs: 800, tries: 2 },
   );
   const dead = Array.from({ length: 8 }, (_, at) => resolver.resolve(`dead${at}.test`));
   await setTimeout(20);
@@ -119,7 +119,7 @@ test('eight names that nobody answers for do not delay another one', async () =>
   const live = await resolver.resolve('live.test');
   const ms = performance.now() - begin;
   expect(live).toEqual({ kind: 'found', addresses: ['8.8.8.8'] });
-  expect(ms).toBeLessThan(300);
+  expect(ms).toBeLessThan(700);
   expect(await Promise.all(dead)).toEqual(
     dead.map((_, at) => ({
       kind: 'failed',

@@ -125,7 +125,8 @@ function talkHttp(auth: string | null, target: { readonly host: string; readonly
       const status = HTTP_ANSWER.exec(heard.toString('latin1', 0, end + 2))?.[1];
       if (status === undefined) return { kind: 'failed', reason: 'gave an answer that is not HTTP' };
       if (status.startsWith('2')) return { kind: 'open', used: end + 4 };
-      if (status === '407') return { kind: 'failed', reason: wantsPassword(auth) };
+      // Some answer a wrong password with 401.
+      if (status === '407' || status === '401') return { kind: 'failed', reason: wantsPassword(auth) };
       return { kind: 'closed', code: `status ${status}` };
     },
   };

@@ -43,7 +43,9 @@ export function startHttpProxy(names: Readonly<Record<string, string>>, auth: st
       /^CONNECT (?:\[([^\]]+)\]|([^:]+)):(\d+) /.exec(text)?.filter((part) => part) ?? [];
     const basic = `Basic ${Buffer.from(auth ?? '').toString('base64')}`;
     if (auth !== null && !text.includes(`\r\nProxy-Authorization: ${basic}\r\n`))
-      return socket.end(`HTTP/1.1 407 ${auth}\r\nProxy-Authenticate: Basic realm="${auth}"\r\n\r\n`);
+      return socket.end(
+        `HTTP/1.1 ${text.includes('Proxy-Authorization') ? 401 : 407} ${auth}\r\nProxy-Authenticate: Basic realm="${auth}"\r\n\r\n`,
+      );
     const upstream = await tryConnect(names[host] ?? host, Number(port));
     if (upstream === null) return socket.end('HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n');
     socket.write('HTTP/1.1 200 Connection established\r\nVia: test\r\n\r\n');

@@ -55,7 +55,7 @@ export function createResolver(input: {
     const asked = query(channel, 'resolve6', host, deadlineMs);
     const four = await query(channel, 'resolve4', host, deadlineMs);
     // RFC 8305: whoever has one family waits but a moment for the other.
-    const six = four.addresses.length === 0 ? await asked : await Promise.race([asked, setTimeout(PATIENCE_MS, null)]);
+    const six = four.addresses.length === 0 ? await asked : await Promise.race([asked, patience()]);
     if (six !== null) return remember(host, four, six).resolved;
     const entry = remember(host, four, NOTHING);
     // What comes late serves the next one who asks.
@@ -127,6 +127,11 @@ function conclude(host: string, four: Answer, six: Answer): Resolved {
     return { kind: 'failed', reason: `no name server told where ${host} is in time`, timedOut: true };
   const { code } = isAbsent(four) ? six : four;
   return { kind: 'failed', reason: `no name server could tell where ${host} is (${code})`, timedOut: false };
+}
+
+// The open question keeps the process alive; a process that is done need not wait for this.
+function patience(): Promise<null> {
+  return setTimeout(PATIENCE_MS, null, { ref: false });
 }
 
 /** A server said so, as against one that said nothing of use. */

@@ -41,7 +41,7 @@ export function connectThrough(
       signal.removeEventListener('abort', onAbort);
       socket.off('connect', onConnect).off('data', onData).off('end', onEnd).off('close', onEnd).off('error', onError);
       // Whoever takes the socket over may be a moment late, and an error that nobody listens to ends the process.
-      socket.on('error', () => undefined);
+      socket.on('error', ignore);
     };
     const fail = (reason: string, more: { timedOut?: boolean; fault?: 'target' } = {}): void => {
       const { timedOut = false, fault = 'proxy' } = more;
@@ -89,6 +89,8 @@ export function connectThrough(
     else onConnect();
   });
 }
+
+function ignore(): void {}
 
 /** What is to be said to a proxy, and what its answers mean. */
 interface Talk {

@@ -1,6 +1,6 @@
 // test/gateway/values.test.ts: values read from where users keep them.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -81,6 +81,12 @@ test('a file that others can write is refused', async () => {
     await problem({ file: file('all', 'tok', 0o606) }),
     await problem({ file: file('readable', 'tok', 0o644) }),
   ]).toEqual(['The file ~/group can be changed by others.', 'The file ~/all can be changed by others.', 'value tok']);
+});
+
+test.runIf(process.getuid?.() === 0)('a file that belongs to another is refused', async () => {
+  const path = file('theirs', 'tok');
+  chownSync(join(home, 'theirs'), 12_345, 12_345);
+  expect(await problem({ file: path })).toBe('The file ~/theirs can be changed by others.');
 });
 
 test('a command that fails is told with what it said, never with what it printed', async () => {

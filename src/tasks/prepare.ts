@@ -155,6 +155,7 @@ export function describeRun(
     envSet: config.envSet,
     limits: config.limits,
     kernel: config.kernel,
+    network: { kind: 'loopback' },
     taskName,
   });
 }

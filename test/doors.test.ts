@@ -41,7 +41,7 @@ const specOf = (place: Place, network: SandboxNetwork) => place.spec([], { netwo
 
 /** What a program inside prints. */
 async function inside(network: SandboxNetwork, script: string, onDoor?: OnDoor): Promise<string> {
-  using place = await createPlace(openNative);
+  using place = await createPlace((directory) => openNative(directory));
   const run = await place.run(['perl', '-MSocket', '-e', script], {
     spec: specOf(place, network),
     ...(onDoor === undefined ? {} : { onDoor }),
@@ -77,7 +77,7 @@ const TALK = `sub talk {
 
 if (process.env[RUNNER.word] !== undefined)
   test('a runner at work', async () => {
-    using place = await createPlace(openNative);
+    using place = await createPlace((directory) => openNative(directory));
     const word = process.env[RUNNER.word] ?? '';
     const sandbox = await place.start(['sh', '-c', `setsid sleep ${word} & sleep ${word}; :`], {
       spec: specOf(place, REACHED),
@@ -97,7 +97,7 @@ function doorTests(): void {
   });
 
   test('every door is there before the command runs, and shut when the sandbox is over', async () => {
-    using place = await createPlace(openNative);
+    using place = await createPlace((directory) => openNative(directory));
     const doors = new Map<string, Server | DatagramSocket>();
     const closed: string[] = [];
     const sandbox = await place.start(['sh', '-c', 'echo begun; read x'], {
@@ -149,7 +149,7 @@ function doorTests(): void {
   test.each([false, true])(
     'A154: the command has no right over its network and no descriptor of ours (reach: %s)',
     async (reach) => {
-      using place = await createPlace(openNative);
+      using place = await createPlace((directory) => openNative(directory));
       const network = { ...DOORS, reach };
       const rights = await place.run(
         ['sh', '-c', 'grep Cap /proc/self/status; env | grep NODE; ls /proc | grep -c "^[0-9]"'],
@@ -170,7 +170,7 @@ function doorTests(): void {
   );
 
   test('a server inside is reached from outside, as often as one asks; where nobody listens, that is said', async () => {
-    using place = await createPlace(openNative);
+    using place = await createPlace((directory) => openNative(directory));
     const serve = `socket(my $s, PF_INET, SOCK_STREAM, 0); bind($s, pack_sockaddr_in(8080, INADDR_LOOPBACK)) or die; listen $s, 9;
       socket(my $six, PF_INET6, SOCK_STREAM, 0); bind($six, pack_sockaddr_in6(8081, Socket::IN6ADDR_LOOPBACK)) or die; listen $six, 9;
       $| = 1; print "serving\\n"; for my $from ($s, $six, $s) { accept(my $c, $from); sysread $c, my $said, 99; syswrite $c, "you said $said"; shutdown $c, 1; sysread $c, $said, 99; print $said }`;
@@ -201,7 +201,7 @@ function doorTests(): void {
   });
 
   test('a server that takes nobody from its queue does not keep others from being reached', async () => {
-    using place = await createPlace(openNative);
+    using place = await createPlace((directory) => openNative(directory));
     const stuck = `for my $port (8080, 8081) { socket(my $s, PF_INET, SOCK_STREAM, 0); bind($s, pack_sockaddr_in($port, INADDR_LOOPBACK)); listen $s, $port == 8080 ? 0 : 9; push our @s, $s } $| = 1; print "serving\\n"; sleep 60`;
     const sandbox = await place.start(['perl', '-MSocket', '-e', stuck], { spec: specOf(place, REACHED) });
     await until(sandbox, 'serving');
@@ -219,7 +219,7 @@ function doorTests(): void {
   });
 
   test('without reach nothing stays behind that could connect', async () => {
-    using place = await createPlace(openNative);
+    using place = await createPlace((directory) => openNative(directory));
     const word = `31${Date.now()}`;
     const sandbox = await place.start(['sh', '-c', `echo begun; sleep ${word}`], { spec: specOf(place, DOORS) });
     await until(sandbox, 'begun');
@@ -231,7 +231,7 @@ function doorTests(): void {
   });
 
   test('what connects has no right, no identity of root and no descriptor but the channel', async () => {
-    using place = await createPlace(openNative);
+    using place = await createPlace((directory) => openNative(directory));
     const word = `32${Date.now()}`;
     const sandbox = await place.start(['sh', '-c', `echo begun; sleep ${word}`], { spec: specOf(place, REACHED) });
     await until(sandbox, 'begun');

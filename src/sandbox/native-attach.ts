@@ -18,7 +18,7 @@ import {
   killExactly,
   killGroup,
   namespacedChild,
-  sharesNetwork,
+  networkOf,
   signalCommand,
   waits,
   type Init,
@@ -123,12 +123,13 @@ export function attach(child: ChildProcess, status: number, doors: Doors): Promi
       }
       if (init === null) return void setTimeout(look, 1);
       const filtered = isFiltered(init.pid);
-      if (filtered && sharesNetwork(init.pid))
+      const network = filtered ? networkOf(init.pid) : null;
+      if (network === 'shared')
         return refuse(
           init,
           unprotected('The sandbox has no network of its own', 'it shared the net namespace of this machine'),
         );
-      if (filtered && doors.state === 'open') return feed(child, DESCRIPTORS.go, '\n');
+      if (network === 'own' && doors.state === 'open') return feed(child, DESCRIPTORS.go, '\n');
       if (filtered && (doors.state === 'lost' || process.uptime() - begun > ANSWER_S))
         return refuse(
           init,

@@ -3,6 +3,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errorCode } from '../lib/error-code.ts';
 import { statFields } from '../lib/proc-stat.ts';
 
 export interface Init {
@@ -16,12 +17,12 @@ export function isFiltered(initPid: number): boolean {
   return /^Seccomp:\s*2/m.test(read(`/proc/${initPid}/status`));
 }
 
-/** True also where it cannot be told: nothing may run then. */
-export function sharesNetwork(initPid: number): boolean {
+/** `shared` also where it cannot be told: nothing may run then. */
+export function networkOf(initPid: number): 'own' | 'shared' | 'gone' {
   try {
-    return readlinkSync(`/proc/${initPid}/ns/net`) === readlinkSync('/proc/self/ns/net');
-  } catch {
-    return true;
+    return readlinkSync(`/proc/${initPid}/ns/net`) === readlinkSync('/proc/self/ns/net') ? 'shared' : 'own';
+  } catch (error) {
+    return errorCode(error) === 'ENOENT' ? 'gone' : 'shared';
   }
 }
 

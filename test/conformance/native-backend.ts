@@ -5,7 +5,14 @@ import type { Backend } from '../../src/sandbox/backend.ts';
 import { chooseStage, ensureWhiteout, inspectHost } from '../../src/sandbox/host.ts';
 import { createNative } from '../../src/sandbox/native.ts';
 
-export async function openNative(directory: string): Promise<Backend> {
+/** Something that stands in for a part of it. */
+export interface Instead {
+  readonly bwrap?: string;
+  /** In front of the launcher. */
+  readonly prefix?: readonly string[];
+}
+
+export async function openNative(directory: string, instead: Instead = {}): Promise<Backend> {
   const uid = process.getuid?.() ?? 0;
   const stateDir = join(directory, '..', 'state');
   const host = await inspectHost({
@@ -27,12 +34,12 @@ export async function openNative(directory: string): Promise<Backend> {
         callerIsRoot: uid === 0,
         owner: { uid, gid: process.getgid?.() ?? 0 },
         arch: host.arch,
-        programs: host.programs,
+        programs: { ...host.programs, ...(instead.bwrap === undefined ? {} : { bwrap: instead.bwrap }) },
         stage:
           uid === 0 ? chooseStage(spec.mounts.flatMap((mount) => (mount.kind === 'bind' ? [mount.from] : []))) : '',
         overlays: true,
         limitHost: host.limitHost,
-        cgroup: { files: [], prefix: [], env: {} },
+        cgroup: { files: [], prefix: instead.prefix ?? [], env: {} },
         runMark: 'conformance',
       }).start(spec, command, stdio, onDoor),
   };

@@ -6,7 +6,7 @@ import { openNative } from './native-backend.ts';
 import { CALLER } from './place.ts';
 import { backendConformance } from './suite.ts';
 
-backendConformance(`native, as ${CALLER}`, openNative);
+backendConformance(`native, as ${CALLER}`, (directory) => openNative(directory));
 
 if (CALLERS.length > 1) {
   test('an ordinary user is promised the same', async () => {

@@ -10,10 +10,12 @@ import deny from '../src/cli/verbs/deny.ts';
 import net from '../src/cli/verbs/net.ts';
 import { serveControl } from '../src/lib/control.ts';
 import { ownIdentity } from '../src/lib/liveness.ts';
+import { tryLock } from '../src/lib/lock.ts';
 import type { Decision, NetworkMode, NetworkRule } from '../src/protocol/network.ts';
 import type { RunFile, TaskFile } from '../src/protocol/task.ts';
 import { networkLogFile, openNetworkLog } from '../src/store/network-log.ts';
 import { createTask } from '../src/store/tasks.ts';
+import { isCovered } from '../src/tasks/rule-files.ts';
 import { createFixture, type Fixture } from './config-fixture.ts';
 import { CALLERS, createMachine } from './harness.ts';
 
@@ -205,6 +207,18 @@ describe('ags allow', () => {
     );
   });
 
+  test('a command waits while another one changes the configuration', async () => {
+    fs.mkdirSync(at.input.stateDir, { recursive: true });
+    const other = tryLock(join(at.input.stateDir, 'edit.lock'));
+    const waiting = ags('allow --project a.test');
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    at.project('network:\n  allow: [b.test]\n');
+    at.trust(await at.asks());
+    other?.[Symbol.dispose]();
+    await waiting;
+    expect(read()).toBe('network:\n  allow: [b.test, a.test]\n');
+  });
+
   test('--project makes ags.yaml where there is none', async () => {
     await ags('allow --project a.test b.test');
     expect(read()).toBe('network:\n  allow:\n    - a.test\n    - b.test\n');
@@ -229,6 +243,21 @@ describe('ags allow', () => {
       'ags.yaml:5: network.allow: reach a.test',
     ]);
     expect(fs.existsSync(join(at.input.stateDir, 'trust.json'))).toBe(false);
+  });
+
+  test('an approval is kept only for what was approved and what is being allowed, whatever line it is on', () => {
+    const before = { trusted: true, asks: ['ags.yaml:1: reveal: see hidden files of the project: .env.test'] };
+    const [moved, added, foreign] = [
+      'ags.yaml:9: reveal: see hidden files of the project: .env.test',
+      'ags.yaml:3: network.allow: reach a.test',
+      'ags.yaml:4: network.allow: reach b.test',
+    ] as const;
+    expect([
+      isCovered(before, [moved, added], [rule({})]),
+      isCovered(before, [moved, added, foreign], [rule({})]),
+      isCovered({ ...before, trusted: false }, [moved, added], [rule({})]),
+      isCovered(before, ['ags.yaml:9: reveal: see hidden files of the project: .env'], [rule({})]),
+    ]).toEqual([true, false, false, false]);
   });
 
   test('--project does not approve what came in after an approval', async () => {

@@ -48,6 +48,7 @@ export function createPassages(input: {
         verdict = (await input.asks.wait(target.host, port)) ?? verdict;
       }
       if (verdict.kind === 'allowed') return { kind: 'granted', verdict, target };
+      await visit.identified();
       visit.finish('denied', verdict.reason);
       return { kind: 'refused', status: 403, sentence: policySentence(hostAndPort(target.host, port), verdict.reason) };
     },

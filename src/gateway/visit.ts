@@ -12,6 +12,8 @@ export interface Visit extends Counter {
   port: number;
   address: string | undefined;
   unknown: boolean;
+  /** Resolves when it is known who asks, or cannot be found out soon: whoever is refused may be gone the next moment. */
+  identified(): Promise<unknown>;
   /** The first call counts. */
   finish(verdict: Decision['verdict'], reason: string): void;
 }
@@ -27,6 +29,8 @@ export interface Visits {
 
 /** Whoever connects and says nothing, or says it letter by letter, is sent away. */
 const FIRST_WORDS_MS = 30_000;
+
+const IDENTIFIED_MS = 100;
 
 export interface VisitsInput {
   readonly run: string;
@@ -83,6 +87,7 @@ export function createVisits(input: VisitsInput): Visits {
           }
           return false;
         },
+        identified: () => Promise.race([program, new Promise((resolve) => setTimeout(resolve, IDENTIFIED_MS).unref())]),
         in: (bytes) => void (bytesIn += bytes),
         finish(verdict, reason) {
           if (told) return;

@@ -98,7 +98,9 @@ describe.each(CALLERS)('as %s', (caller) => {
       'two.test denied',
       'one.test denied',
     ]);
-    expect(log.decisions.map(({ program }) => program?.split(' ')[0])).toEqual(['curl', 'curl', 'curl', 'curl']);
+    // Who is let through may be gone before anybody can look.
+    const denied = log.decisions.filter(({ verdict }) => verdict === 'denied');
+    expect(denied.map(({ program }) => program?.split(' ')[0])).toEqual(['curl', 'curl', 'curl']);
   });
 
   test('what a recorded run wanted waits for a person, and is written into ags.yaml, comments kept', async () => {

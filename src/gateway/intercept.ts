@@ -152,6 +152,9 @@ function judge(input: InterceptInput, head: RequestHead): Judged {
   // TRACE shows a request with the secrets in it to the client.
   if (['TRACE', 'TRACK', 'CONNECT'].includes(method.toUpperCase()))
     return say('-', 405, `${method} is not served here`);
+  if (head.headers.some(([name]) => OVERRIDES.includes(name.toLowerCase()))) {
+    return say('-', 400, 'a header names another method or path than its first line');
+  }
   const target = readTarget(head, input);
   if (target.kind === 'refused') return say('-', target.status, target.problem);
   const { path } = target;
@@ -168,6 +171,15 @@ function judge(input: InterceptInput, head: RequestHead): Judged {
   const request = rewriteRequest(head, { target: path + target.query, host, secrets: input.secrets, upgrade });
   return { path, request, upgrade };
 }
+
+/** Frameworks obey these, and the rules would have been asked about something else. */
+const OVERRIDES: readonly string[] = [
+  'x-http-method-override',
+  'x-http-method',
+  'x-method-override',
+  'x-original-url',
+  'x-rewrite-url',
+];
 
 interface Exchange {
   readonly head: RequestHead;
@@ -239,7 +251,8 @@ async function transfer(line: Line, origin: End, given: Exchange): Promise<{ rel
   const { head, tally } = given;
   const redactor = input.secrets.length === 0 ? null : createRedactor(secretForms(input.secrets, given.request.hide));
   const upload: Upload = { state: 'sending', problem: null };
-  const uploading = sendRequest(line, origin, given, upload);
+  // Not awaited at once, so it may not reject; whatever goes wrong there ends the exchange.
+  const uploading = sendRequest(line, origin, given, upload).catch(() => origin.socket.destroy());
   const count = (direction: 'in' | 'out', bytes: number): boolean => {
     tally[direction] += bytes;
     if (input.count(direction, bytes)) return true;

@@ -127,9 +127,21 @@ describe('a request', () => {
       'ags: origin.test is allowed for /yes only.\n',
     ]);
     expect((await client.ask(GET.replace('GET', 'DELETE'))).status).toBe(200);
+    expect((await client.ask(GET.replace('/', '/no;x/y'))).status).toBe(403);
+    expect(asked.splice(-2)).toEqual(['GET /no;x/y', 'GET /no/y']);
     expect(asked).toEqual(['GET /yes/a%2Fb', 'GET /yes/a/b', 'GET /no%2Fx', 'GET /no/x', 'DELETE /']);
     expect(scene.received()).not.toMatch(/no%2Fx/);
   });
+
+  test.each(['X-HTTP-Method-Override: DELETE', 'x-original-url: /admin'])(
+    'that says something else in %s is refused',
+    async (field) => {
+      await using scene = await stage(echo);
+      const client = await scene.client();
+      expect((await client.ask(GET.replace('Host', `${field}\r\nHost`))).status).toBe(400);
+      expect(scene.received()).toBe('');
+    },
+  );
 
   const smuggled: readonly (readonly [string, string])[] = [
     [
@@ -196,6 +208,17 @@ describe('the origin', () => {
       true,
     ]);
     expect(scene.received()).toBe('');
+  });
+
+  test('may be an address', async () => {
+    for (const [certificateFor, status] of [
+      ['127.0.0.1', 200],
+      ['127.0.0.2', 502],
+    ] as const) {
+      await using scene = await stage(echo, { host: '127.0.0.1', certificateFor });
+      const client = await scene.client({ servername: '' });
+      expect((await client.ask(GET.replace('origin.test', '127.0.0.1'))).status).toBe(status);
+    }
   });
 
   test('that cannot be reached is told in words', async () => {

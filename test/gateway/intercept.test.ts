@@ -284,6 +284,7 @@ describe('the origin', () => {
     ['no HTTP', 'SSH-2.0\r\n\r\n'],
     ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
     ['another protocol', 'HTTP/1.1 101 Switching\r\nUpgrade: h2c\r\n\r\n'],
+    ['a WebSocket that nobody asked for', 'HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n'],
   ])('that answers with %s is not passed on', async (_, text) => {
     await using scene = await stage(replies(() => text));
     const client = await scene.client();
@@ -404,8 +405,8 @@ describe('streams', () => {
     const state = { written: 0 };
     await using scene = await stage(
       replies((_head, socket) => {
-        setTimeout(() => void pump(socket, 96, state), 0);
-        return `HTTP/1.1 200 OK\r\nContent-Length: ${96 * MB}\r\n\r\n`;
+        setTimeout(() => void pump(socket, 64, state), 0);
+        return `HTTP/1.1 200 OK\r\nContent-Length: ${64 * MB}\r\n\r\n`;
       }),
     );
     const client = await scene.client();
@@ -414,7 +415,7 @@ describe('streams', () => {
     await sleep(500);
     expect(state.written).toBeGreaterThan(0);
     expect(state.written).toBeLessThan(32 * MB);
-    expect(await readBody(client.socket, 96 * MB)).toBe(hashOf(96));
+    expect(await readBody(client.socket, 64 * MB)).toBe(hashOf(64));
   });
 
   test('a large request arrives whole, and its sender waits for a slow origin', async () => {
@@ -422,7 +423,7 @@ describe('streams', () => {
     await using scene = await stage((socket) => {
       socket.removeAllListeners('data').pause();
       setTimeout(() => {
-        void readBody(socket, 96 * MB).then((hash) => {
+        void readBody(socket, 64 * MB).then((hash) => {
           arrived.hash = hash;
           socket.write(ok(''));
         });
@@ -430,14 +431,14 @@ describe('streams', () => {
     });
     const client = await scene.client();
     const state = { written: 0 };
-    client.send(`POST / HTTP/1.1\r\nHost: origin.test\r\nContent-Length: ${96 * MB}\r\n\r\n`);
-    const pumping = pump(client.socket, 96, state);
+    client.send(`POST / HTTP/1.1\r\nHost: origin.test\r\nContent-Length: ${64 * MB}\r\n\r\n`);
+    const pumping = pump(client.socket, 64, state);
     await sleep(400);
     expect(state.written).toBeGreaterThan(0);
     expect(state.written).toBeLessThan(32 * MB);
     await pumping;
     await client.until(/200 OK/);
-    expect(arrived.hash).toBe(hashOf(96));
+    expect(arrived.hash).toBe(hashOf(64));
   });
 
   /** The hash of what follows the head. */
@@ -483,6 +484,13 @@ describe('a WebSocket', () => {
     client.socket.end();
     await Promise.all(scene.over);
     expect(scene.infos).toMatchObject([{ path: '/chat', status: 101 }]);
+  });
+
+  test('is the only protocol that is switched to: with another, requests would pass unseen', async () => {
+    await using scene = await stage(echo);
+    const client = await scene.client();
+    const { body } = await client.ask(ask.replace('websocket', 'h2c'));
+    expect(body).not.toMatch(/upgrade/i);
   });
 
   test('that the origin declines is no way around the rules', async () => {

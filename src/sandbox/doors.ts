@@ -28,15 +28,20 @@ export function receiveDoors(child: ChildProcess, network: SandboxNetwork, onDoo
     for (const { refuse } of asked.values()) refuse();
     asked.clear();
   };
+  const hangUpWhenComplete = (): void => {
+    if (network.kind === 'gateway' && !network.reach && open.size === expected.length) hangUp(child);
+  };
+  hangUpWhenComplete();
   child.on('message', (message, handle) => {
     const { door, connected, refused } = message as Partial<Record<'door' | 'connected' | 'refused', number>>;
     if (door !== undefined) {
       const mine = handle instanceof Server ? listenAgain(handle) : (handle as unknown as DatagramSocket);
       if (closed) return closeDoor(mine);
+      // Whom we cannot take in, for want of descriptors, is turned away; the others stay.
+      mine.on('error', () => undefined);
       open.set(door, mine);
       onDoor?.(expected[door]?.name ?? '', mine);
-      if (open.size === expected.length && network.kind === 'gateway' && !network.reach) hangUp(child);
-      return;
+      return hangUpWhenComplete();
     }
     const id = connected ?? refused ?? -1;
     if (handle instanceof Socket) {
@@ -58,7 +63,7 @@ export function receiveDoors(child: ChildProcess, network: SandboxNetwork, onDoo
       return new Promise((resolve, reject) => {
         const refuse = (): void =>
           reject(new AgsError('backend.failed', `Nobody listens at port ${port} inside the sandbox.`));
-        if (!child.connected) return refuse();
+        if (!child.connected || !Number.isInteger(port) || port < 1 || port > 65_535) return refuse();
         const id = next++;
         asked.set(id, { resolve, refuse });
         child.send({ connect: port, id }, (error) => {

@@ -40,8 +40,8 @@ export function createPassages(input: {
       visit.port = port;
       let verdict = input.rules().connect(target.host, port);
       if (verdict.kind === 'denied' && verdict.unknown && input.asks !== null) {
-        visit.unknown = true;
         verdict = (await input.asks.wait(target.host, port)) ?? verdict;
+        visit.unknown = verdict.kind === 'denied' && verdict.unknown;
       }
       if (verdict.kind === 'allowed') return { kind: 'granted', verdict, target };
       visit.finish('denied', verdict.reason);
@@ -49,6 +49,7 @@ export function createPassages(input: {
     },
     async open(visit, { verdict, target }) {
       const place = hostAndPort(visit.host, visit.port);
+      const left = visit.left();
       const dialed = await input.dialer.dial(
         {
           host: visit.host,
@@ -59,12 +60,14 @@ export function createPassages(input: {
           exact: verdict.rule.host === visit.host,
         },
         openOrigin,
+        left,
       );
       if (dialed.kind === 'open') {
         dialed.socket.on('error', () => undefined);
         visit.address = dialed.address;
         return dialed;
       }
+      if (left.aborted) visit.finish('failed', GONE);
       visit.finish(dialed.policy ? 'denied' : 'failed', dialed.reason);
       return dialed.policy
         ? { kind: 'refused', status: 403, sentence: policySentence(place, dialed.reason) }
@@ -72,3 +75,5 @@ export function createPassages(input: {
     },
   };
 }
+
+export const GONE = 'it went away before the connection was open';

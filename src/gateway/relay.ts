@@ -24,6 +24,7 @@ const readers = new WeakMap<Socket, FastReader>();
 const BUFFER_BYTES = 65_536;
 const KEPT = 64;
 const spare: Buffer[] = [];
+const LAST_BYTES_MS = 20_000;
 const NOTHING: Buffer = Buffer.alloc(0);
 
 export function openOrigin(address: string, port: number): Socket {
@@ -92,9 +93,15 @@ export function relay(input: {
     client.write(NOTHING, () => origin.resume());
     return false;
   };
+  // Whoever has ended in order leaves the other what it has not taken yet; but nobody waits for it without end.
+  const settle = (over: Socket, left: Socket): void => {
+    if (!over.readableEnded || !over.writableFinished || !left.writableEnded) return end();
+    const timer = setTimeout(end, LAST_BYTES_MS).unref();
+    left.unref().on('close', () => clearTimeout(timer));
+  };
   const reader = readers.get(origin);
   const closed = (): void => {
-    if (!client.closed || !origin.closed) return end();
+    if (!client.closed || !origin.closed) return client.closed ? settle(client, origin) : settle(origin, client);
     if (reader !== undefined) keep(reader);
     input.done();
   };

@@ -74,11 +74,7 @@ export function createDialer(input: {
     return raced.kind === 'open' ? { ...raced, head: NO_BYTES } : unreachable(place, raced);
   }
 
-  async function through(
-    upstream: DialUpstream,
-    target: DialTarget,
-    left: AbortSignal | undefined,
-  ): Promise<Dialed> {
+  async function through(upstream: DialUpstream, target: DialTarget, left: AbortSignal | undefined): Promise<Dialed> {
     const asked = upstream.resolve === 'there' && target.kind === 'name' ? [target.host] : await addressesOf(target);
     if ('kind' in asked) return asked;
     const timeout = AbortSignal.timeout(input.connectTimeoutMs);

@@ -24,6 +24,7 @@ const readers = new WeakMap<Socket, FastReader>();
 const BUFFER_BYTES = 65_536;
 const KEPT = 64;
 const spare: Buffer[] = [];
+const HALF_CLOSED_MS = 120_000;
 const LAST_BYTES_MS = 20_000;
 const NOTHING: Buffer = Buffer.alloc(0);
 
@@ -112,8 +113,15 @@ export function relay(input: {
   client.on('close', closed);
   origin.on('close', closed);
   client.on('data', send);
-  client.on('end', () => origin.end());
-  origin.on('end', () => client.end());
+  // Whoever has said everything may still listen; but whether it is still there is not known, so silence has an end then.
+  client.on('end', () => {
+    origin.end();
+    client.setTimeout(HALF_CLOSED_MS, end);
+  });
+  origin.on('end', () => {
+    client.end();
+    origin.setTimeout(HALF_CLOSED_MS, end);
+  });
   if (input.fromOrigin.length > 0) receive(input.fromOrigin);
   if (reader === undefined) {
     origin.on('data', (chunk: Buffer) => {

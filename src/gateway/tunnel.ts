@@ -22,8 +22,7 @@ export function carry(
     visit.socket.destroy();
     origin.socket.destroy();
   };
-  const start = (bytes: Buffer, firstWords: ((bytes: Buffer) => 'more' | 'go' | 'end') | null): void =>
-{
+  const start = (bytes: Buffer, firstWords: ((bytes: Buffer) => 'more' | 'go' | 'end') | null): void => {
     visit.carried = reason;
     relay({
       client: visit.socket,

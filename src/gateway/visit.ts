@@ -146,7 +146,10 @@ export function createVisits(input: VisitsInput): Visits {
         },
         guard(work) {
           work.catch((error: unknown) => {
-            visit.finish('failed', `a mistake of the gateway itself (${error instanceof Error ? error.name : 'unknown'})`);
+            visit.finish(
+              'failed',
+              `a mistake of the gateway itself (${error instanceof Error ? error.name : 'unknown'})`,
+            );
             socket.destroy();
           });
         },

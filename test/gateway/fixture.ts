@@ -19,7 +19,7 @@ export interface World extends AsyncDisposable {
   readonly dns: string;
   /** Plain TCP: gets every connection. */
   tcp(port: number, onConnection: (socket: Socket) => void, address?: string): Promise<number>;
-  /** Plain TCP that answers nothing and remembers everything. */
+  /** Plain TCP that answers nothing, remembers everything, and ends when the other side does. */
   spy(port: number, address?: string): Promise<Spy>;
   /** TLS with a certificate for whatever name is asked for. */
   tls(port: number, onConnection: (socket: TLSSocket) => void): Promise<number>;
@@ -102,6 +102,7 @@ export async function createWorld(): Promise<World> {
         (socket) => {
           spied.push(socket);
           socket.on('data', (chunk) => (heard += chunk.toString('latin1')));
+          socket.on('end', () => socket.end());
         },
         address,
       );

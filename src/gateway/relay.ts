@@ -24,8 +24,9 @@ const readers = new WeakMap<Socket, FastReader>();
 const BUFFER_BYTES = 65_536;
 const KEPT = 64;
 const spare: Buffer[] = [];
+/** For silence, when one side has said everything; for the last bytes to somebody who does not take them. */
 const HALF_CLOSED_MS = 120_000;
-const LAST_BYTES_MS = 20_000;
+const FAREWELL_MS = 60_000;
 const NOTHING: Buffer = Buffer.alloc(0);
 
 export function openOrigin(address: string, port: number): Socket {
@@ -94,15 +95,14 @@ export function relay(input: {
     client.write(NOTHING, () => origin.resume());
     return false;
   };
-  // Whoever has ended in order leaves the other what it has not taken yet; but nobody waits for it without end.
-  const settle = (over: Socket, left: Socket): void => {
-    if (!over.readableEnded || !over.writableFinished || !left.writableEnded) return end();
-    const timer = setTimeout(end, LAST_BYTES_MS).unref();
-    left.unref().on('close', () => clearTimeout(timer));
-  };
   const reader = readers.get(origin);
   const closed = (): void => {
-    if (!client.closed || !origin.closed) return client.closed ? settle(client, origin) : settle(origin, client);
+    if (!client.closed || !origin.closed) {
+      const [first, other] = client.closed ? [client, origin] : [origin, client];
+      // Who has heard and said everything goes; what the other one has still to be told is not thrown away.
+      if (!first.readableEnded || !first.writableFinished) return end();
+      return void other.setTimeout(FAREWELL_MS, end);
+    }
     if (reader !== undefined) keep(reader);
     input.done();
   };

@@ -31,7 +31,14 @@ export type Mount =
     }
   | { readonly kind: 'dir'; readonly to: SandboxPath; readonly mode: string; readonly why: string }
   | { readonly kind: 'proc' | 'dev'; readonly to: SandboxPath; readonly why: string }
-  | { readonly kind: 'file'; readonly content: string; readonly to: SandboxPath; readonly why: string }
+  | {
+      readonly kind: 'file';
+      /** Of a binary file each character is a byte. */
+      readonly content: string;
+      readonly binary?: boolean;
+      readonly to: SandboxPath;
+      readonly why: string;
+    }
   | { readonly kind: 'workspace'; readonly workspace: WorkspaceMount; readonly to: SandboxPath; readonly why: string };
 
 /** The project's files, copy-on-write. `lower` layers are read-only, first one on top; `upper` takes every write. */
@@ -81,6 +88,28 @@ export interface KernelRules {
   readonly unixSockets: boolean;
 }
 
+/**
+ * What the sandbox sees of a network is its own loopback, always. With a gateway there are doors in it: sockets that somebody
+ * outside listens at.
+ */
+export type SandboxNetwork =
+  | { readonly kind: 'loopback' }
+  | {
+      readonly kind: 'gateway';
+      readonly doors: readonly Door[];
+      /** Connections into the sandbox can be asked for later (published ports). */
+      readonly reach: boolean;
+    };
+
+export interface Door {
+  readonly name: string;
+  readonly protocol: 'tcp' | 'udp';
+  /** IPv4, four numbers. */
+  readonly address: string;
+  /** Below 1024 for UDP. */
+  readonly port: number;
+}
+
 export interface SandboxSpec {
   readonly hostname: string;
   /** The identity inside, and outside for a caller that is not root. Never 0. */
@@ -88,7 +117,7 @@ export interface SandboxSpec {
   readonly mounts: readonly Mount[];
   readonly env: Readonly<Record<string, string>>;
   readonly workdir: SandboxPath;
-  readonly network: 'loopback';
+  readonly network: SandboxNetwork;
   readonly limits: Limits;
   readonly kernel: KernelRules;
 }

@@ -135,7 +135,7 @@ export function createVisits(input: VisitsInput): Visits {
           if (program === null || closed) return write(undefined);
           const writeLate = (asked?: string): void => void (late.delete(writeLate) && write(asked));
           late.add(writeLate);
-          program.then(writeLate, () => writeLate());
+          void program.then(writeLate);
         },
         left() {
           if (left !== null) return left.signal;
@@ -196,7 +196,7 @@ function createAskers(
       if (who === null || peerPort === undefined) return null;
       const current = Math.floor(now() / 1000);
       if (current !== second) [second, looks] = [current, 0];
-      return ++looks > LOOKS_PER_SECOND ? null : who(peerPort);
+      return ++looks > LOOKS_PER_SECOND ? null : who(peerPort).catch(() => undefined);
     },
   };
 }

@@ -25,6 +25,8 @@ export function readFirst(
     goOn();
   };
   const onEnd = (): void => void socket.destroy();
+  // It may have ended while it was paused.
+  if (socket.readableEnded) return onEnd();
   socket.on('data', onData);
   socket.on('end', onEnd);
   socket.resume();

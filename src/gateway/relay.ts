@@ -114,14 +114,12 @@ export function relay(input: {
   origin.on('close', closed);
   client.on('data', send);
   // Whoever has said everything may still listen; but whether it is still there is not known, so silence has an end then.
-  client.on('end', () => {
-    origin.end();
-    client.setTimeout(HALF_CLOSED_MS, end);
-  });
-  origin.on('end', () => {
-    client.end();
-    origin.setTimeout(HALF_CLOSED_MS, end);
-  });
+  const passEnd = (from: Socket, to: Socket): void => {
+    to.end();
+    from.setTimeout(HALF_CLOSED_MS, end);
+  };
+  client.on('end', () => passEnd(client, origin));
+  origin.on('end', () => passEnd(origin, client));
   if (input.fromOrigin.length > 0) receive(input.fromOrigin);
   if (reader === undefined) {
     origin.on('data', (chunk: Buffer) => {
@@ -133,6 +131,9 @@ export function relay(input: {
     reader.sink = receive;
   }
   if (input.fromClient.length > 0) send(input.fromClient);
+  // A socket tells its end also while it is paused, and then before anybody was here to listen.
+  if (client.readableEnded) passEnd(client, origin);
+  if (origin.readableEnded) passEnd(origin, client);
   origin.resume();
   if (!waiting) client.resume();
 }

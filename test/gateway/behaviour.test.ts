@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Ask } from '../../src/gateway/asks.ts';
 import type { Refusal } from '../../src/gateway/limits.ts';
-import { createWorld, LIMITS, ORIGIN, readText, rulesOf, socks, type TestGateway, type World } from './fixture.ts';
+import { createWorld, helloFor, LIMITS, ORIGIN, readText, rulesOf, socks, type TestGateway, type World } from './fixture.ts';
 
 const connectTo = (authority: string): string => `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`;
 const statusOf = (answer: string): string => /^HTTP\/1\.1 (\d\d\d) /.exec(answer)?.[1] ?? answer;
@@ -285,6 +285,41 @@ describe('clients that are slow or gone', () => {
       await gateway.talk(Buffer.from(words, 'latin1'), { end: true });
     expect(linesOf(gateway)).toEqual(Array(4).fill('failed: it went away before it said where to'));
     expect(gateway.gateway.stats.open).toBe(0);
+  });
+
+  test('a client that has ended before its connection is open is heard to the end, and answered', async () => {
+    await using world = await createWorld();
+    const port = await world.tcp(0, (socket) => {
+      let said = '';
+      socket.on('data', (chunk) => (said += chunk.toString())).on('end', () => socket.end(`heard ${said}`));
+    });
+    await world.tcp(80, (socket) => {
+      socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine'));
+    });
+    const gateway = await world.gateway({ allow: [`allowed.test:${port}`, 'http://allowed.test'] });
+    const ask = (bytes: string | Buffer): Promise<string> => gateway.talk(bytes, { end: true });
+    expect(await ask(connectTo(`allowed.test:${port}`))).toMatch(/^HTTP\/1\.1 200 .*\r\n\r\nheard $/s);
+    expect(await ask(`${connectTo(`allowed.test:${port}`)}words`)).toMatch(/heard words$/);
+    expect(await ask(socks('allowed.test', port))).toMatch(/heard $/);
+    const plain = 'GET http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n';
+    expect(await ask(plain)).toMatch(/^HTTP\/1\.1 200 OK\r\n.*fine$/s);
+    expect(await ask(`${connectTo('allowed.test:80')}${plain}`)).toMatch(/HTTP\/1\.1 200 OK\r\n.*fine$/s);
+    await expect.poll(() => gateway.gateway.stats.open).toBe(0);
+  });
+
+  test('an origin that has ended before anything is said is passed on as such', async () => {
+    await using world = await createWorld();
+    await world.tcp(443, (socket) => void socket.end());
+    const port = await world.tcp(0, (socket) => void socket.end());
+    const gateway = await world.gateway({ allow: ['allowed.test', `allowed.test:${port}`] });
+    const raw = await open(gateway, port);
+    expect(await readText(raw)).toBe('');
+    expect(raw.readableEnded).toBe(true);
+    const secure = await open(gateway, 443);
+    await sleep(100);
+    secure.write(helloFor('allowed.test'));
+    expect(await readText(secure)).toBe('');
+    expect(secure.readableEnded || secure.destroyed).toBe(true);
   });
 
   test('a client that resets its connection ends the one to the origin', async () => {

@@ -9,7 +9,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Ask } from '../../src/gateway/asks.ts';
 import type { Refusal } from '../../src/gateway/limits.ts';
-import { createWorld, helloFor, LIMITS, ORIGIN, readText, rulesOf, socks, type TestGateway, type World } from './fixture.ts';
+import {
+  createWorld,
+  helloFor,
+  LIMITS,
+  ORIGIN,
+  readText,
+  rulesOf,
+  socks,
+  type TestGateway,
+  type World,
+} from './fixture.ts';
 
 const connectTo = (authority: string): string => `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`;
 const statusOf = (answer: string): string => /^HTTP\/1\.1 (\d\d\d) /.exec(answer)?.[1] ?? answer;
@@ -58,7 +68,7 @@ describe('rules that change', () => {
     const tunnel = await open(gateway, port);
     gateway.gateway.setRules([]);
     expect(await hears(tunnel, 'one')).toBe(true);
-    expect(statusOf(String(await gateway.tunnel('allowed.test', port)))).toBe('403');
+    expect(await gateway.tunnel('allowed.test', port)).toMatch(/^HTTP\/1\.1 403 /);
     gateway.gateway.setRules(rulesOf([`allowed.test:${port}`]));
     const second = await open(gateway, port);
     gateway.gateway.setRules(rulesOf([`allowed.test:${port}`], ['allowed.test']));

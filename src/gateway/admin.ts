@@ -23,16 +23,17 @@ function metrics({ stats, rules, asks }: Gateway, upMs: number): string {
     name: string,
     kind: 'counter' | 'gauge',
     help: string,
-    values: readonly [label: string, value: number][],
+    values: readonly (readonly [label: string, value: number])[],
   ) =>
     lines.push(
       `# HELP ags_gateway_${name} ${help}`,
       `# TYPE ags_gateway_${name} ${kind}`,
       ...values.map(([label, value]) => `ags_gateway_${name}${label} ${value}`),
     );
-  put('decisions_total', 'counter', 'Decisions by verdict.', [
-    ...Object.entries(stats.decisions).map(([verdict, count]): [string, number] => [`{verdict="${verdict}"}`, count]),
-  ]);
+  const decisions = Object.entries(stats.decisions).map(
+    ([verdict, count]) => [`{verdict="${verdict}"}`, count] as const,
+  );
+  put('decisions_total', 'counter', 'Decisions by verdict.', decisions);
   put('connections_open', 'gauge', 'Connections that are open now.', [['', stats.open]]);
   put('sent_bytes_total', 'counter', 'Bytes sent to origins.', [['', stats.bytesOut]]);
   put('asks_waiting', 'gauge', 'Hosts that wait for a person.', [['', asks.length]]);

@@ -47,6 +47,7 @@ export function createAsks(input: {
       return new Promise((resolve) => {
         const ask = waiting.get(key);
         if (ask !== undefined) return void ask.answers.push(resolve);
+        if (waiting.size >= MOST_ASKS) return resolve(null);
         const timer = setTimeout(() => settle(key, null), input.seconds * 1000);
         const sinceMs = input.now();
         waiting.set(key, { host, port, sinceMs, answers: [resolve], timer });
@@ -66,3 +67,6 @@ export function createAsks(input: {
     },
   };
 }
+
+/** Nobody answers more questions than this in a minute; a program that asks for names without end gets a no. */
+const MOST_ASKS = 100;

@@ -16,9 +16,11 @@ export interface Source {
   readonly state: 'open' | 'ended' | 'broken';
 }
 
-export function createSource(socket: Socket): Source {
-  const queue: Buffer[] = [];
-  let state: Source['state'] = 'open';
+/** `first`: what has been read from it already. */
+export function createSource(socket: Socket, first?: Buffer): Source {
+  const queue: Buffer[] = first === undefined || first.length === 0 ? [] : [first];
+  // A socket tells its end also while it is paused, and then nobody was here to listen.
+  let state: Source['state'] = socket.readableEnded ? 'ended' : 'open';
   let wake: ((bytes: Buffer | null) => void) | null = null;
   let discarding = false;
 

@@ -19,7 +19,8 @@ const MAX_BYTES = 65_536;
 const MAX_RECORDS = 64;
 const SERVER_NAME = 0;
 const ALPN = 16;
-const ENCRYPTED_CLIENT_HELLO = 0xfe0d;
+/** Encrypted ClientHello, and its forerunner, encrypted SNI. */
+const HIDING: readonly number[] = [0xfe0d, 0xffce];
 
 /** May be called again with more bytes. */
 export function readClientHello(bytes: Buffer): ClientHello {
@@ -103,7 +104,7 @@ function parseExtensions(bytes: Buffer): Extensions | string {
     }
     at = end;
   }
-  return { serverName, ech: seen.has(ENCRYPTED_CLIENT_HELLO), alpn };
+  return { serverName, ech: HIDING.some((type) => seen.has(type)), alpn };
 }
 
 // A list that may hold one element only: type 0 (a host name), two bytes of length, the name.

@@ -38,7 +38,8 @@ export type Dialed =
 export type DialUpstream = Omit<UpstreamProxy, 'auth' | 'origin'> & { readonly auth: string | null };
 
 export interface Dialer {
-  dial(target: DialTarget, open: (address: string, port: number) => Socket): Promise<Dialed>;
+  /** When the signal comes, nothing is left open. */
+  dial(target: DialTarget, open: (address: string, port: number) => Socket, signal?: AbortSignal): Promise<Dialed>;
 }
 
 export function createDialer(input: {
@@ -46,14 +47,7 @@ export function createDialer(input: {
   readonly guard: Guard;
   readonly upstreams: readonly DialUpstream[];
   readonly connectTimeoutMs: number;
-  /** Every socket that is opened, also those that lose a race. */
-  readonly onSocket?: (socket: Socket) => void;
 }): Dialer {
-  const noted = (socket: Socket): Socket => {
-    input.onSocket?.(socket);
-    return socket;
-  };
-
   /** The addresses that may be dialled, or why none may. */
   async function addressesOf(target: DialTarget): Promise<readonly string[] | Refused> {
     const resolved: Resolved =
@@ -68,21 +62,26 @@ export function createDialer(input: {
     return good.length > 0 ? inTurns(good) : forbidden(target, judged[0]);
   }
 
-  async function direct(target: DialTarget, open: (address: string, port: number) => Socket): Promise<Dialed> {
+  async function direct(
+    target: DialTarget,
+    open: (address: string, port: number) => Socket,
+    signal: AbortSignal | undefined,
+  ): Promise<Dialed> {
     const addresses = await addressesOf(target);
     if ('kind' in addresses) return addresses;
     const place = hostAndPort(target.host, target.port);
-    const raced = await race(addresses, (address) => noted(open(address, target.port)), input.connectTimeoutMs);
+    const raced = await race(addresses, (address) => open(address, target.port), input.connectTimeoutMs, signal);
     return raced.kind === 'open' ? { ...raced, head: NO_BYTES } : unreachable(place, raced);
   }
 
-  async function through(upstream: DialUpstream, target: DialTarget): Promise<Dialed> {
+  async function through(upstream: DialUpstream, target: DialTarget, left: AbortSignal | undefined): Promise<Dialed> {
     const asked = upstream.resolve === 'there' && target.kind === 'name' ? [target.host] : await addressesOf(target);
     if ('kind' in asked) return asked;
-    const signal = AbortSignal.timeout(input.connectTimeoutMs);
+    const timeout = AbortSignal.timeout(input.connectTimeoutMs);
+    const signal = left === undefined ? timeout : AbortSignal.any([timeout, left]);
     let last: Refused | null = null;
     for (const host of asked.slice(0, MOST_THROUGH_PROXY)) {
-      const leg = await connectToProxy(upstream);
+      const leg = await connectToProxy(upstream, left);
       if (leg.kind === 'refused') return leg;
       const result = await connectThrough(upstream, { host, port: target.port }, () => leg.socket, signal);
       if (result.kind === 'open') return { ...result, address: host };
@@ -94,21 +93,23 @@ export function createDialer(input: {
   }
 
   // The proxy is the user's own word: it may well have a private address.
-  async function connectToProxy(upstream: DialUpstream): Promise<{ kind: 'open'; socket: Socket } | Refused> {
+  async function connectToProxy(
+    upstream: DialUpstream,
+    left: AbortSignal | undefined,
+  ): Promise<{ kind: 'open'; socket: Socket } | Refused> {
     const { host, port } = upstream;
     const kind = isIP(host) === 0 ? 'name' : 'ip';
     const addresses = await addressesOf({ host, port, kind, granted: true });
     if ('kind' in addresses) return addresses;
-    const open = (address: string): Socket =>
-      noted(connect({ host: address, port, allowHalfOpen: true, noDelay: true }));
-    const raced = await race(addresses, open, input.connectTimeoutMs);
+    const open = (address: string): Socket => connect({ host: address, port, allowHalfOpen: true, noDelay: true });
+    const raced = await race(addresses, open, input.connectTimeoutMs, left);
     return raced.kind === 'open' ? raced : unreachable(`the proxy ${hostAndPort(host, port)}`, raced);
   }
 
   return {
-    dial(target, open) {
+    dial(target, open, signal) {
       const upstream = isLoopback(target.host) ? undefined : input.upstreams.find((one) => serves(one, target.host));
-      return upstream === undefined ? direct(target, open) : through(upstream, target);
+      return upstream === undefined ? direct(target, open, signal) : through(upstream, target, signal);
     },
   };
 }

@@ -33,8 +33,9 @@ export function serveWeb(visit: Visit, names: Names, travel: Travel): void {
     if (result.kind === 'more') return null;
     if (result.kind === 'bad') return () => refuse(visit, result.status, result.problem);
     return () => {
-      const named = readAuthority(headerValues(result.head, 'host')[0] ?? '')?.name.host;
-      if (named !== host) return refuse(visit, 421, 'its Host is not the host it connected to');
+      const named = readAuthority(headerValues(result.head, 'host')[0] ?? '');
+      if (named?.name.host !== host || (named.port ?? 80) !== 80)
+        return refuse(visit, 421, 'its Host is not the host it connected to');
       travel.settled(visit);
       travel.plainHttp(visit, { kind: 'name', host }, 80, bytes);
     };
@@ -61,11 +62,12 @@ export function serveEndpoint(
       travel.settled(visit);
       const target = canonicalHost(first.host.includes(':') ? `[${first.host}]` : first.host);
       if (target === null) return refuse(visit, 502, `${hostAndPort(first.host, first.port)} is not a host`);
-      void passages.permit(visit, target, first.port).then((permission) => {
+      const work = passages.permit(visit, target, first.port).then((permission) => {
         if (permission.kind === 'refused')
           return sayAndClose(visit.socket, httpAnswer(permission.status, permission.sentence));
         travel.endpoint(visit, permission, bytes, `/${first.name}`, bound);
       });
+      visit.guard(work);
     };
   });
 }

@@ -1,4 +1,5 @@
 // gateway/first-bytes.ts: read from a socket until there is enough to decide, and then not a byte more.
+// Invariant: whoever ends before that is closed.
 import type { Socket } from 'node:net';
 
 /**
@@ -19,9 +20,14 @@ export function readFirst(
     const goOn = look(bytes, seen);
     if (goOn === null) return;
     socket.off('data', onData);
+    socket.off('end', onEnd);
     socket.pause();
     goOn();
   };
+  const onEnd = (): void => void socket.destroy();
+  // It may have ended while it was paused.
+  if (socket.readableEnded) return onEnd();
   socket.on('data', onData);
+  socket.on('end', onEnd);
   socket.resume();
 }

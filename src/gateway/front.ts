@@ -60,6 +60,8 @@ function servePlain(visit: Visit, head: RequestHead, bytes: Buffer, travel: Trav
   if (place === null)
     return refuse(visit, 400, 'this is a proxy: it takes CONNECT, and requests for http:// URLs in full');
   const port = place.port ?? 80;
+  // Nothing reaches port 443 of anybody but TLS that names its host.
+  if (port === 443) return refuse(visit, 400, 'port 443 is for https');
   if (!agrees(head, place.name.host, port)) return refuse(visit, 400, 'its Host is not that of its URL');
   travel.settled(visit);
   travel.plainHttp(visit, place.name, port, bytes);

@@ -13,12 +13,12 @@ import { serveProxy } from './front.ts';
 import type { LiveSecret } from './intercept.ts';
 import { createBudget, type Refusal } from './limits.ts';
 import { createNames } from './names.ts';
-import { createPassages } from './passage.ts';
+import { createPassages, GONE } from './passage.ts';
 import { openOrigin } from './relay.ts';
 import { createResolver } from './resolve.ts';
-import { compileRules } from './rules.ts';
+import { compileRules, type Verdict } from './rules.ts';
 import { SOCKS, socksReply } from './socks5.ts';
-import { createTravel } from './travel.ts';
+import { createTravel, gone } from './travel.ts';
 import { carry } from './tunnel.ts';
 import { createVisits, type Visit } from './visit.ts';
 
@@ -52,6 +52,8 @@ export interface GatewayInput {
   readonly who: ((peerPort: number) => Promise<string | undefined>) | null;
   readonly isToken: ((given: string) => boolean) | null;
   readonly now: () => number;
+  /** How long a client may take to say where to, and an origin to answer. */
+  readonly waits?: { readonly firstWordsMs?: number; readonly connectMs?: number };
 }
 
 export interface Gateway {
@@ -71,6 +73,7 @@ export interface Gateway {
 }
 
 const CONNECT_MS = 15_000;
+const FIRST_WORDS_MS = 30_000;
 
 export function createGateway(input: GatewayInput): Gateway {
   const { policy, now } = input;
@@ -83,24 +86,16 @@ export function createGateway(input: GatewayInput): Gateway {
   const budget = createBudget(policy.limits);
   const resolver = createResolver({ servers: policy.dns });
   const guard = createGuard({ granted: policy.addresses, ownAddresses: input.ownAddresses });
-  const origins = new Set<Socket>();
-  const dialer = createDialer({
-    resolver,
-    guard,
-    upstreams: input.upstreams,
-    connectTimeoutMs: CONNECT_MS,
-    onSocket(socket) {
-      origins.add(socket);
-      socket.once('close', () => origins.delete(socket));
-    },
-  });
+  const { firstWordsMs = FIRST_WORDS_MS, connectMs = CONNECT_MS } = input.waits ?? {};
+  const dialer = createDialer({ resolver, guard, upstreams: input.upstreams, connectTimeoutMs: connectMs });
   const asks =
     policy.mode === 'record'
       ? createAsks({ seconds: policy.askSeconds, now, decide: (h, p) => rules.connect(h, p), onAsk: input.onAsk })
       : null;
-  const visits = createVisits({ run: input.run, budget, now, log, onLimit: input.onLimit, who: input.who, tell });
+  const { run, onLimit, who } = input;
+  const visits = createVisits({ run, budget, now, log, onLimit, who, firstWordsMs, tell });
   const passages = createPassages({ rules: () => rules, asks, dialer });
-  const unknownNames = new Map<string, number>();
+  const noted = { sinceMs: -Infinity, names: new Set<string>() };
   const names = createNames({ allowed: mayBeNamed, fixed: input.grantAddresses });
   const travel = createTravel({
     passages,
@@ -125,18 +120,23 @@ export function createGateway(input: GatewayInput): Gateway {
 
   /** While unknown hosts are asked about, their names have to lead somewhere. */
   function mayBeNamed(host: string): boolean {
-    if (rules.knows(host) || (asks !== null && rules.connect(host, 443).kind === 'denied')) return true;
-    noteName(host);
+    if (rules.knows(host)) return true;
+    const verdict = rules.connect(host, 443);
+    if (asks !== null && verdict.kind === 'denied' && verdict.unknown) return true;
+    noteName(host, verdict);
     return false;
   }
 
-  // A program that does not know of the proxy asks for a name first, and that is all anyone sees of it.
-  function noteName(host: string): void {
+  // A program that does not know of the proxy asks for a name first, and that is all anyone sees of it. Asking costs a
+  // program nothing, so only so many are noted: they must not push everything else out of the log.
+  function noteName(host: string, verdict: Verdict): void {
     const at = now();
-    if (at - (unknownNames.get(host) ?? -Infinity) < NAME_NOTED_MS) return;
-    if (unknownNames.size >= NAMES_NOTED) unknownNames.clear();
-    unknownNames.set(host, at);
-    const verdict = rules.connect(host, 443);
+    if (Math.abs(at - noted.sinceMs) >= NAMES_NOTED_MS) {
+      noted.sinceMs = at;
+      noted.names.clear();
+    }
+    if (noted.names.has(host) || noted.names.size >= NAMES_NOTED) return;
+    noted.names.add(host);
     const reason = verdict.kind === 'denied' ? verdict.reason : 'no port of it is allowed';
     log({
       at: new Date(at).toISOString(),
@@ -157,15 +157,18 @@ export function createGateway(input: GatewayInput): Gateway {
     visit.host = grant.host;
     visit.port = grant.hostPort;
     const kind = canonicalHost(grant.host.includes(':') ? `[${grant.host}]` : grant.host)?.kind ?? 'name';
+    const left = visit.left();
     const opened = await dialer.dial(
       { host: grant.host, port: grant.hostPort, kind, granted: true, exact: true },
       openOrigin,
+      left,
     );
     if (opened.kind === 'refused') {
-      visit.finish('failed', opened.reason);
+      visit.finish('failed', left.aborted ? GONE : opened.reason);
       return void visit.socket.destroy();
     }
     opened.socket.on('error', () => undefined);
+    if (gone(visit, opened.socket)) return;
     visit.address = opened.address;
     carry(visit, opened, Buffer.alloc(0), `tcp grant ${grant.name} (${grant.origin})`, 'any');
   }
@@ -184,7 +187,7 @@ export function createGateway(input: GatewayInput): Gateway {
         case 'endpoint':
           return serveEndpoint(visit, input.secrets, passages, travel);
         case 'tcp':
-          return void enterGrant(visit, door.grant);
+          return visit.guard(enterGrant(visit, door.grant));
       }
     },
     answerName: (question) => names.answer(question),
@@ -204,14 +207,13 @@ export function createGateway(input: GatewayInput): Gateway {
     close() {
       asks?.close();
       visits.close();
-      for (const socket of origins) socket.destroy();
       resolver.close();
     },
   };
 }
 
-const NAME_NOTED_MS = 60_000;
-const NAMES_NOTED = 1000;
+const NAMES_NOTED_MS = 60_000;
+const NAMES_NOTED = 500;
 
 const ENTRANCES: Readonly<Record<GatewayDoor['kind'], Entrance>> = {
   proxy: 'connect',

@@ -53,7 +53,9 @@ export function createBudget(limits: NetworkLimits): Budget {
           'connections',
           `${limits.connections} connections are open, no more are allowed (network.limits.connections)`,
         );
-      tokens = Math.min(limits.perSecond * BURST, tokens + ((nowMs - filledMs) / 1000) * limits.perSecond);
+      // A clock that was set back must not take away what there was.
+      const passedMs = Math.max(0, nowMs - filledMs);
+      tokens = Math.min(limits.perSecond * BURST, tokens + (passedMs / 1000) * limits.perSecond);
       filledMs = nowMs;
       if (tokens < 1)
         return refuse(

@@ -44,8 +44,8 @@ export function createPassages(input: {
       visit.port = port;
       let verdict = input.rules().connect(target.host, port);
       if (verdict.kind === 'denied' && verdict.unknown && input.asks !== null) {
-        visit.unknown = true;
         verdict = (await input.asks.wait(target.host, port)) ?? verdict;
+        visit.unknown = verdict.kind === 'denied' && verdict.unknown;
       }
       if (verdict.kind === 'allowed') return { kind: 'granted', verdict, target };
       await visit.identified();
@@ -54,6 +54,7 @@ export function createPassages(input: {
     },
     async open(visit, { verdict, target }, connect = openOrigin) {
       const place = hostAndPort(visit.host, visit.port);
+      const left = visit.left();
       const dialed = await input.dialer.dial(
         {
           host: visit.host,
@@ -64,12 +65,14 @@ export function createPassages(input: {
           exact: verdict.rule.host === visit.host,
         },
         connect,
+        left,
       );
       if (dialed.kind === 'open') {
         dialed.socket.on('error', () => undefined);
         visit.address = dialed.address;
         return dialed;
       }
+      if (left.aborted) visit.finish('failed', GONE);
       visit.finish(dialed.policy ? 'denied' : 'failed', dialed.reason);
       return dialed.policy
         ? { kind: 'refused', status: 403, sentence: policySentence(place, dialed.reason) }
@@ -77,3 +80,5 @@ export function createPassages(input: {
     },
   };
 }
+
+export const GONE = 'it went away before the connection was open';

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 
 export type Raced =
   | { readonly kind: 'open'; readonly socket: Socket; readonly address: string }
-  /** The code of the first address that failed, ETIMEDOUT if none answered in time. */
+  /** The code of the first address that failed, ETIMEDOUT if none answered in time, ECANCELED if nobody waits any more. */
   | { readonly kind: 'failed'; readonly code: string };
 
 /** The next address is tried when one has failed, and when one has been silent for a while, without giving that one up. */
@@ -12,6 +12,7 @@ export function race(
   addresses: readonly string[],
   open: (address: string) => Socket,
   timeoutMs: number,
+  signal?: AbortSignal,
 ): Promise<Raced> {
   return new Promise((resolve) => {
     const trying = new Set<Socket>();
@@ -19,13 +20,14 @@ export function race(
     let firstCode: string | null = null;
     let settled = false;
     let patience: NodeJS.Timeout | undefined;
-    // Whoever closes the gateway destroys the sockets; nothing of a race may hold the process then.
-    const deadline = setTimeout(() => settle({ kind: 'failed', code: 'ETIMEDOUT' }), timeoutMs).unref();
+    const deadline = setTimeout(() => settle({ kind: 'failed', code: 'ETIMEDOUT' }), timeoutMs);
+    const onAbort = (): void => settle({ kind: 'failed', code: 'ECANCELED' });
 
     function settle(result: Raced): void {
       settled = true;
       clearTimeout(deadline);
       clearTimeout(patience);
+      signal?.removeEventListener('abort', onAbort);
       for (const socket of trying) if (result.kind === 'failed' || result.socket !== socket) socket.destroy();
       resolve(result);
     }
@@ -52,6 +54,8 @@ export function race(
       });
       if (next < addresses.length) patience = setTimeout(tryNext, STEP_MS).unref();
     }
+    if (signal?.aborted === true) return onAbort();
+    signal?.addEventListener('abort', onAbort);
     tryNext();
   });
 }

@@ -24,7 +24,8 @@ const readers = new WeakMap<Socket, FastReader>();
 const BUFFER_BYTES = 65_536;
 const KEPT = 64;
 const spare: Buffer[] = [];
-/** For the last bytes to somebody who does not take them. */
+/** For silence, when one side has said everything; for the last bytes to somebody who does not take them. */
+const HALF_CLOSED_MS = 120_000;
 const FAREWELL_MS = 60_000;
 const NOTHING: Buffer = Buffer.alloc(0);
 
@@ -112,8 +113,13 @@ export function relay(input: {
   client.on('close', closed);
   origin.on('close', closed);
   client.on('data', send);
-  client.on('end', () => origin.end());
-  origin.on('end', () => client.end());
+  // Whoever has said everything may still listen; but whether it is still there is not known, so silence has an end then.
+  const passEnd = (from: Socket, to: Socket): void => {
+    to.end();
+    from.setTimeout(HALF_CLOSED_MS, end);
+  };
+  client.on('end', () => passEnd(client, origin));
+  origin.on('end', () => passEnd(origin, client));
   if (input.fromOrigin.length > 0) receive(input.fromOrigin);
   if (reader === undefined) {
     origin.on('data', (chunk: Buffer) => {
@@ -125,6 +131,9 @@ export function relay(input: {
     reader.sink = receive;
   }
   if (input.fromClient.length > 0) send(input.fromClient);
+  // A socket tells its end also while it is paused, and then before anybody was here to listen.
+  if (client.readableEnded) passEnd(client, origin);
+  if (origin.readableEnded) passEnd(origin, client);
   origin.resume();
   if (!waiting) client.resume();
 }

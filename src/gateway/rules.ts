@@ -38,9 +38,14 @@ export function compileRules(list: readonly NetworkRule[]): Rules {
     request: (host, port, method, path) => decideRequest(about(host), port, method, path),
     knows: (host) => {
       const rules = about(host);
-      return rules.some((rule) => rule.action === 'allow') && !rules.some(deniesAll);
+      return rules.some(({ action, port }) => action === 'allow' && isOpen(rules, port));
     },
   };
+}
+
+/** A deny of one port leaves the others. */
+function isOpen(rules: readonly NetworkRule[], port: number): boolean {
+  return !rules.some((rule) => deniesAll(rule) && deniesPort(rule, port));
 }
 
 function decideConnection(rules: readonly NetworkRule[], host: string, port: number): Verdict {

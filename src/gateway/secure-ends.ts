@@ -15,9 +15,9 @@ export interface End {
 
 /** `first` are bytes that were read from the client already. */
 export function openClient(client: Socket, first: Buffer, authority: Authority | null, host: string): End {
-  if (first.length > 0) client.unshift(first);
   client.setNoDelay(true);
-  if (authority === null) return { socket: client, source: createSource(client) };
+  if (authority === null) return { socket: client, source: createSource(client, first) };
+  if (first.length > 0) client.unshift(first);
   client.on('error', () => undefined);
   const socket = new TLSSocket(client, {
     isServer: true,

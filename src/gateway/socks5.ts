@@ -68,7 +68,7 @@ export function socksReply(code: number): Buffer {
 }
 
 function addressPlace(bytes: Buffer): [start: number, length: number] {
-  switch (bytes[3]) {
+  switch (bytes[3] ?? 0) {
     case 1:
       return [4, 4];
     case 3:

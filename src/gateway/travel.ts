@@ -8,7 +8,7 @@ import { httpAnswer, policySentence, sayAndClose } from './answers.ts';
 import type { Authority } from './certificate.ts';
 import type { Travel } from './front.ts';
 import type { InterceptInput, LiveSecret } from './intercept.ts';
-import type { Opened, Passages, Permission } from './passage.ts';
+import { GONE, type Opened, type Passages, type Permission } from './passage.ts';
 import type { Rules } from './rules.ts';
 import { carry, readHello } from './tunnel.ts';
 import type { Visit } from './visit.ts';
@@ -92,7 +92,8 @@ export function createTravel(input: TravelInput): Travel & {
       return verdict.kind === 'allowed' ? null : policySentence(hostAndPort(host, port), verdict.reason);
     };
     // What ends TLS is loaded when it is needed: most sandboxes never do.
-    void import('./intercept.ts')
+    visit.carried = reason;
+    const work = import('./intercept.ts')
       .then(({ intercept }) =>
         intercept({
           client: visit.socket,
@@ -134,11 +135,12 @@ export function createTravel(input: TravelInput): Travel & {
         }),
       )
       .then(() => visit.finish('allowed', reason));
+    visit.guard(work);
   }
 
   return {
-    tunnel: (...args) => void tunnel(...args),
-    plainHttp: (...args) => void plainHttp(...args),
+    tunnel: (...args) => args[0].guard(tunnel(...args)),
+    plainHttp: (...args) => args[0].guard(plainHttp(...args)),
     settled: input.settled,
     isToken: input.isToken,
     endpoint: (visit, granted, first, base, secrets) =>
@@ -156,10 +158,10 @@ export function reasonOf({ verdict }: Granted): string {
 }
 
 /** The client did not wait. */
-function gone(visit: Visit, origin: Socket): boolean {
+export function gone(visit: Visit, origin: Socket): boolean {
   if (!visit.socket.destroyed) return false;
   origin.destroy();
-  visit.finish('failed', 'it went away before the connection was open');
+  visit.finish('failed', GONE);
   return true;
 }
 

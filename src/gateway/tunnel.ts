@@ -22,7 +22,8 @@ export function carry(
     visit.socket.destroy();
     origin.socket.destroy();
   };
-  const start = (bytes: Buffer, firstWords: ((bytes: Buffer) => 'more' | 'go' | 'end') | null): void =>
+  const start = (bytes: Buffer, firstWords: ((bytes: Buffer) => 'more' | 'go' | 'end') | null): void => {
+    visit.carried = reason;
     relay({
       client: visit.socket,
       origin: origin.socket,
@@ -32,6 +33,7 @@ export function carry(
       firstWords,
       done: () => visit.finish('allowed', reason),
     });
+  };
   // A way to one fixed address that the user has opened carries whatever is sent.
   if (content === 'any') return start(first, null);
   if (visit.port !== 443)
@@ -53,16 +55,26 @@ export function carry(
 const TLS_HANDSHAKE = 0x16;
 const TLS_MAJOR = 3;
 
-/** Calls one of the two, once. */
+/** Calls one of the two, once, or none if the client goes away, which is then written down. */
 export function readHello(
   visit: Visit,
   first: Buffer,
   refuse: (problem: string) => void,
   good: (bytes: Buffer) => void,
 ): void {
-  readFirst(visit.socket, first, (bytes) => {
+  const { socket } = visit;
+  const onClose = (): void => {
+    clearTimeout(timer);
+    visit.finish('failed', 'it went away before its TLS began');
+  };
+  const timer = setTimeout(() => refuse('its TLS did not begin in time'), visit.firstWordsMs);
+  if (socket.closed) return onClose();
+  socket.once('close', onClose);
+  readFirst(socket, first, (bytes) => {
     const problem = helloProblem(bytes, visit.host);
     if (problem === 'more') return null;
+    clearTimeout(timer);
+    socket.off('close', onClose);
     return () => (problem === null ? good(bytes) : refuse(problem));
   });
 }

@@ -14,8 +14,15 @@ export interface Visit extends Counter {
   unknown: boolean;
   /** Resolves when it is known who asks, or cannot be found out soon: whoever is refused may be gone the next moment. */
   identified(): Promise<unknown>;
+  /** Why it was let through, once it was: what its line says if everything ends at once. */
+  carried: string | undefined;
   /** The first call counts. */
   finish(verdict: Decision['verdict'], reason: string): void;
+  readonly firstWordsMs: number;
+  /** Aborted when the client has gone. */
+  left(): AbortSignal;
+  /** A mistake of ours ends this connection and no other. */
+  guard(work: Promise<unknown>): void;
 }
 
 export interface Visits {
@@ -27,8 +34,8 @@ export interface Visits {
   close(): void;
 }
 
-/** Whoever connects and says nothing, or says it letter by letter, is sent away. */
-const FIRST_WORDS_MS = 30_000;
+/** So many that were one too many are told so; more than that only find the door closed, or they would be too many again. */
+const MOST_TURNED_AWAY = 64;
 
 const IDENTIFIED_MS = 100;
 
@@ -39,6 +46,8 @@ export interface VisitsInput {
   readonly log: (decision: Decision) => void;
   readonly onLimit: (refusal: Refusal) => void;
   readonly who: ((peerPort: number) => Promise<string | undefined>) | null;
+  /** Whoever connects and says nothing, or says it letter by letter, is sent away after this. */
+  readonly firstWordsMs: number;
   readonly tell: (socket: Socket, by: Entrance, reason: string) => void;
 }
 
@@ -46,23 +55,39 @@ export function createVisits(input: VisitsInput): Visits {
   const { budget, now } = input;
   const all = new Set<Visit>();
   const young = new Map<Visit, number>();
+  const turnedAway = new Set<Socket>();
+  /** Lines that wait for the name of a program. */
+  const late = new Set<() => void>();
   const askers = createAskers(input.who, now);
+  let closed = false;
   // Ordered by time: who came first is due first.
   const sweep = setInterval(() => {
     for (const [visit, since] of young) {
-      if (now() - since < FIRST_WORDS_MS) return;
+      if (now() - since < input.firstWordsMs) return;
       visit.finish('failed', 'it did not say where to in time');
       visit.socket.destroy();
     }
   }, 1000).unref();
+
+  function turnAway(socket: Socket, by: Entrance, reason: string): void {
+    if (turnedAway.size >= MOST_TURNED_AWAY) return void socket.destroy();
+    turnedAway.add(socket);
+    socket.on('close', () => turnedAway.delete(socket));
+    input.tell(socket, by, reason);
+  }
+
   return {
     welcome(socket, by) {
       // Errors tell nothing that 'close' does not.
       socket.on('error', () => undefined);
+      if (closed) {
+        socket.destroy();
+        return null;
+      }
       const refusal = budget.admit(now());
       if (refusal !== null) {
         input.onLimit(refusal);
-        input.tell(socket, by, refusal.reason);
+        turnAway(socket, by, refusal.reason);
         return null;
       }
       const startedMs = now();
@@ -70,6 +95,7 @@ export function createVisits(input: VisitsInput): Visits {
       let bytesOut = 0;
       let bytesIn = 0;
       let told = false;
+      let left: AbortController | null = null;
       const visit: Visit = {
         socket,
         by,
@@ -77,6 +103,8 @@ export function createVisits(input: VisitsInput): Visits {
         port: 0,
         address: undefined,
         unknown: false,
+        carried: undefined,
+        firstWordsMs: input.firstWordsMs,
         out(bytes) {
           bytesOut += bytes;
           if (budget.spend(bytes)) return true;
@@ -109,8 +137,26 @@ export function createVisits(input: VisitsInput): Visits {
               bytesIn,
               ms: Math.round(now() - startedMs),
             });
-          if (program === null) write(undefined);
-          else void program.then(write);
+          if (program === null || closed) return write(undefined);
+          const writeLate = (asked?: string): void => void (late.delete(writeLate) && write(asked));
+          late.add(writeLate);
+          void program.then(writeLate);
+        },
+        left() {
+          if (left !== null) return left.signal;
+          const control = (left = new AbortController());
+          if (socket.destroyed) control.abort();
+          else socket.once('close', () => control.abort());
+          return control.signal;
+        },
+        guard(work) {
+          work.catch((error: unknown) => {
+            visit.finish(
+              'failed',
+              `a mistake of the gateway itself (${error instanceof Error ? error.name : 'unknown'})`,
+            );
+            socket.destroy();
+          });
         },
       };
       all.add(visit);
@@ -127,8 +173,16 @@ export function createVisits(input: VisitsInput): Visits {
       return all.size;
     },
     close() {
+      closed = true;
       clearInterval(sweep);
-      for (const { socket } of all) socket.destroy();
+      for (const write of late) write();
+      // Whoever closes us closes the log next: no line may come later.
+      for (const visit of all) {
+        if (visit.carried === undefined) visit.finish('failed', 'the sandbox has ended');
+        else visit.finish('allowed', visit.carried);
+        visit.socket.destroy();
+      }
+      for (const socket of turnedAway) socket.destroy();
     },
   };
 }
@@ -147,7 +201,7 @@ function createAskers(
       if (who === null || peerPort === undefined) return null;
       const current = Math.floor(now() / 1000);
       if (current !== second) [second, looks] = [current, 0];
-      return ++looks > LOOKS_PER_SECOND ? null : who(peerPort);
+      return ++looks > LOOKS_PER_SECOND ? null : who(peerPort).catch(() => undefined);
     },
   };
 }

@@ -19,9 +19,19 @@ export interface World extends AsyncDisposable {
   readonly dns: string;
   /** Plain TCP: gets every connection. */
   tcp(port: number, onConnection: (socket: Socket) => void, address?: string): Promise<number>;
+  /** Plain TCP that answers nothing, remembers everything, and ends when the other side does. */
+  spy(port: number, address?: string): Promise<Spy>;
   /** TLS with a certificate for whatever name is asked for. */
   tls(port: number, onConnection: (socket: TLSSocket) => void): Promise<number>;
   gateway(more?: GatewayMore): Promise<TestGateway>;
+}
+
+export interface Spy {
+  readonly port: number;
+  readonly sockets: readonly Socket[];
+  /** How many connections came, and what was said on all of them. */
+  readonly connections: number;
+  readonly heard: string;
 }
 
 export interface GatewayMore extends Partial<Omit<GatewayInput, 'policy' | 'rules'>> {
@@ -38,9 +48,9 @@ export interface TestGateway {
   /** Sends, waits until the other side closes or `until` matches, and returns what came. */
   talk(
     bytes: string | Buffer,
-    options?: { until?: RegExp; port?: number; end?: boolean; waitMs?: number },
+    options?: { until?: RegExp; host?: string; port?: number; end?: boolean; waitMs?: number },
   ): Promise<string>;
-  connect(port?: number): Promise<Socket>;
+  connect(port?: number, host?: string): Promise<Socket>;
   /** A tunnel, or the answer that refused it. */
   tunnel(host: string, port?: number): Promise<Socket | string>;
 }
@@ -76,13 +86,37 @@ export async function createWorld(): Promise<World> {
     return (made.address() as AddressInfo).port;
   };
   const dns = `127.0.0.1:${server.address().port}`;
+  const tcp: World['tcp'] = (port, onConnection, address = ORIGIN) =>
+    listen(createServer({ allowHalfOpen: true }, onConnection), port, address);
   return {
     authority,
     names,
     asked,
     dns,
-    tcp: (port, onConnection, address = ORIGIN) =>
-      listen(createServer({ allowHalfOpen: true }, onConnection), port, address),
+    tcp,
+    async spy(port, address) {
+      const spied: Socket[] = [];
+      let heard = '';
+      const actual = await tcp(
+        port,
+        (socket) => {
+          spied.push(socket);
+          socket.on('data', (chunk) => (heard += chunk.toString('latin1')));
+          socket.on('end', () => socket.end());
+        },
+        address,
+      );
+      return {
+        port: actual,
+        sockets: spied,
+        get connections() {
+          return spied.length;
+        },
+        get heard() {
+          return heard;
+        },
+      };
+    },
     tls: (port, onConnection) =>
       listen(
         createTlsServer(
@@ -140,9 +174,9 @@ export async function createWorld(): Promise<World> {
           address,
         );
       const port = await door({ kind: 'proxy' });
-      const dial = (to = port): Promise<Socket> =>
+      const dial = (to = port, host = '127.0.0.1'): Promise<Socket> =>
         new Promise((resolve, reject) => {
-          const socket = connect({ host: '127.0.0.1', port: to, allowHalfOpen: true });
+          const socket = connect({ host, port: to, allowHalfOpen: true });
           sockets.add(socket);
           socket.once('error', reject);
           socket.once('connect', () => {
@@ -157,8 +191,8 @@ export async function createWorld(): Promise<World> {
         log,
         door,
         connect: dial,
-        async talk(bytes, { until, port: to, end = false, waitMs = 5000 } = {}) {
-          const socket = await dial(to);
+        async talk(bytes, { until, host, port: to, end = false, waitMs = 5000 } = {}) {
+          const socket = await dial(to, host);
           const answer = readText(socket, until, waitMs);
           if (end) socket.end(bytes);
           else socket.write(bytes);
@@ -264,3 +298,65 @@ function ipv6(address: string): Buffer {
   words.forEach((word, i) => bytes.writeUInt16BE(word, i * 2));
   return bytes;
 }
+
+/** A SOCKS5 client that says everything at once: greeting without password, CONNECT to a name. */
+export function socks(host: string | Buffer, port: number): Buffer {
+  const name = Buffer.from(host);
+  return Buffer.concat([Buffer.from([5, 1, 0, 5, 1, 0, 3, name.length]), name, Buffer.from([port >> 8, port & 255])]);
+}
+
+/** What a program inside asks the name service. */
+export function questionFor(name: string): Buffer {
+  const labels = name.split('.').flatMap((label) => [Buffer.from([label.length]), Buffer.from(label, 'latin1')]);
+  const head = Buffer.from([0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+  return Buffer.concat([head, ...labels, Buffer.from([0, 0, 1, 0, 1])]);
+}
+
+/** The address that programs inside are given for a name; null: it does not exist for them. */
+export function addressInside(gateway: Gateway, name: string): string | null {
+  const answer = gateway.answerName(questionFor(name));
+  if (answer === null || answer.readUInt16BE(6) === 0) return null;
+  return [...answer.subarray(-4)].join('.');
+}
+
+export interface HelloParts {
+  readonly names?: readonly string[];
+  /** More extensions, by type. */
+  readonly more?: readonly (readonly [type: number, content: Buffer])[];
+}
+
+/** The handshake message of a TLS client, without records around it. */
+export function helloMessage({ names = [], more = [] }: HelloParts): Buffer {
+  const sized = (bytes: Buffer, width: number): Buffer => {
+    const size = Buffer.alloc(width);
+    size.writeUIntBE(bytes.length, 0, width);
+    return Buffer.concat([size, bytes]);
+  };
+  const serverName = (name: string): Buffer =>
+    sized(Buffer.concat([Buffer.from([0]), sized(Buffer.from(name, 'latin1'), 2)]), 2);
+  const extensions = [...names.map((name) => [0, serverName(name)] as const), ...more].map(([type, content]) =>
+    Buffer.concat([Buffer.from([type >> 8, type & 255]), sized(content, 2)]),
+  );
+  const body = Buffer.concat([
+    Buffer.from([3, 3]),
+    Buffer.alloc(32, 7),
+    sized(Buffer.alloc(32, 9), 1),
+    sized(Buffer.from([0x13, 1, 0x13, 2]), 2),
+    sized(Buffer.from([0]), 1),
+    sized(Buffer.concat(extensions), 2),
+  ]);
+  return Buffer.concat([Buffer.from([1]), sized(body, 3)]);
+}
+
+/** Cut into records of TLS at these places. */
+export function inRecords(message: Buffer, ...cuts: number[]): Buffer {
+  const places = [0, ...cuts, message.length];
+  return Buffer.concat(
+    places.slice(1).map((end, i) => {
+      const part = message.subarray(places[i], end);
+      return Buffer.concat([Buffer.from([22, 3, 1, part.length >> 8, part.length & 255]), part]);
+    }),
+  );
+}
+
+export const helloFor = (...names: string[]): Buffer => inRecords(helloMessage({ names }));

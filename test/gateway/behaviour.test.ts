@@ -1,0 +1,477 @@
+// test/gateway/behaviour.test.ts: a gateway over time: rules that change, people who are asked, budgets, and sides that are
+// slow, dead or gone.
+import { spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { Ask } from '../../src/gateway/asks.ts';
+import type { Refusal } from '../../src/gateway/limits.ts';
+import {
+  createWorld,
+  helloFor,
+  LIMITS,
+  ORIGIN,
+  readText,
+  rulesOf,
+  socks,
+  type TestGateway,
+  type World,
+} from './fixture.ts';
+
+const connectTo = (authority: string): string => `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`;
+const statusOf = (answer: string): string => /^HTTP\/1\.1 (\d\d\d) /.exec(answer)?.[1] ?? answer;
+const linesOf = ({ log }: TestGateway): string[] => log.map(({ verdict, reason }) => `${verdict}: ${reason}`);
+
+/** Says everything back, and ends when the client does. */
+const echoes = (world: World): Promise<number> =>
+  world.tcp(0, (socket) => void socket.on('data', (chunk) => socket.write(chunk)).on('end', () => socket.end()));
+
+async function open(gateway: TestGateway, port: number): Promise<Socket> {
+  const socket = await gateway.tunnel('allowed.test', port);
+  if (typeof socket === 'string') throw new Error(socket);
+  return socket;
+}
+
+async function hears(socket: Socket, text: string): Promise<boolean> {
+  socket.write(text);
+  return (await readText(socket, new RegExp(text), 1000)) === text;
+}
+
+/** A port that nobody answers: whoever listens there does nothing, and its queue is full. */
+async function deadPort(): Promise<{ port: number } & Disposable> {
+  const program = `const server = require('net').createServer().listen({ port: 0, host: '${ORIGIN}', backlog: 1 }, () => {
+    require('fs').writeSync(1, String(server.address().port));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  });`;
+  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
+  const port = Number(chunk.toString());
+  const queue = Array.from({ length: 8 }, () => connect({ host: ORIGIN, port }).on('error', () => undefined));
+  await sleep(200);
+  return {
+    port,
+    [Symbol.dispose]() {
+      for (const socket of queue) socket.destroy();
+      child.kill('SIGKILL');
+    },
+  };
+}
+
+describe('rules that change', () => {
+  test('open tunnels stay, and the next connection is decided anew', async () => {
+    await using world = await createWorld();
+    const port = await echoes(world);
+    const gateway = await world.gateway({ allow: [`allowed.test:${port}`] });
+    const tunnel = await open(gateway, port);
+    gateway.gateway.setRules([]);
+    expect(await hears(tunnel, 'one')).toBe(true);
+    expect(await gateway.tunnel('allowed.test', port)).toMatch(/^HTTP\/1\.1 403 /);
+    gateway.gateway.setRules(rulesOf([`allowed.test:${port}`]));
+    const second = await open(gateway, port);
+    gateway.gateway.setRules(rulesOf([`allowed.test:${port}`], ['allowed.test']));
+    expect(await gateway.tunnel('allowed.test', port)).toContain('denied by allowed.test (test)');
+    expect([await hears(tunnel, 'two'), await hears(second, 'three')]).toEqual([true, true]);
+    expect(gateway.gateway.rules.map(({ action, host }) => `${action} ${host}`)).toEqual([
+      'allow allowed.test',
+      'deny allowed.test',
+    ]);
+  });
+});
+
+describe('record: a person is asked', () => {
+  const record = (world: World, more: { askSeconds?: number; onAsk?: (ask: Ask) => void } = {}): Promise<TestGateway> =>
+    world.gateway({
+      allow: [],
+      deny: ['denied.test'],
+      policy: { mode: 'record', askSeconds: more.askSeconds ?? 30 },
+      ...(more.onAsk === undefined ? {} : { onAsk: more.onAsk }),
+    });
+
+  test('connections to an unknown host wait together, and go on when it is allowed', async () => {
+    await using world = await createWorld();
+    const port = await world.tcp(0, (socket) => void socket.end('served'));
+    const asked: Ask[] = [];
+    const gateway = await record(world, { onAsk: (ask) => asked.push(ask) });
+    const place = `allowed.test:${port}`;
+    const answers = [1, 2, 3].map(() => gateway.talk(connectTo(place), { until: /served/ }));
+    const bySocks = gateway.talk(socks('allowed.test', port), { until: /served/ });
+    await expect.poll(() => gateway.gateway.asks).toMatchObject([{ host: 'allowed.test', port, count: 4 }]);
+    expect([asked.length, world.asked]).toEqual([1, []]);
+    gateway.gateway.setRules(rulesOf(['other.test']));
+    expect(gateway.gateway.asks).toHaveLength(1);
+    gateway.gateway.setRules(rulesOf([place]));
+    for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1\.1 200 .*served$/s);
+    expect(await bySocks).toMatch(/served$/);
+    expect(gateway.gateway.asks).toEqual([]);
+    await expect.poll(() => gateway.log.length).toBe(4);
+    expect(new Set(gateway.log.map(({ verdict, unknown }) => `${verdict} ${unknown}`))).toEqual(
+      new Set(['allowed undefined']),
+    );
+  });
+
+  test('nobody answers: refused in time, and written down as unknown', async () => {
+    await using world = await createWorld();
+    const gateway = await record(world, { askSeconds: 1 });
+    const started = performance.now();
+    const answer = await gateway.talk(connectTo('unknown.test:443'));
+    expect(performance.now() - started).toBeGreaterThan(900);
+    expect(statusOf(answer)).toBe('403');
+    expect(answer).toContain('ags allow unknown.test');
+    expect(gateway.log).toMatchObject([{ host: 'unknown.test', verdict: 'denied', unknown: true }]);
+    expect(world.asked).toEqual([]);
+  });
+
+  test('a deny answers whoever waits; what a rule denies is never asked about', async () => {
+    await using world = await createWorld();
+    const asked: Ask[] = [];
+    const gateway = await record(world, { onAsk: (ask) => asked.push(ask) });
+    expect(statusOf(await gateway.talk(connectTo('denied.test:443')))).toBe('403');
+    const waiting = gateway.talk(connectTo('unknown.test:443'));
+    await expect.poll(() => asked).toMatchObject([{ host: 'unknown.test' }]);
+    gateway.gateway.setRules(rulesOf([], ['unknown.test']));
+    expect(await waiting).toContain('denied by unknown.test (test)');
+    expect(gateway.log.map(({ host, unknown }) => [host, unknown])).toEqual([
+      ['denied.test', undefined],
+      ['unknown.test', undefined],
+    ]);
+  });
+
+  test("a program that asks for hosts without end does not fill anybody's screen or memory", async () => {
+    await using world = await createWorld();
+    const asked: Ask[] = [];
+    const gateway = await record(world, { onAsk: (ask) => asked.push(ask) });
+    const sockets = await Promise.all(Array.from({ length: 150 }, () => gateway.connect()));
+    for (const [i, socket] of sockets.entries()) socket.write(connectTo(`host${i}.test:443`));
+    await expect.poll(() => gateway.log.length).toBe(50);
+    expect([asked.length, gateway.gateway.asks.length]).toEqual([100, 100]);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  test('who waits when everything is closed is written down and let go', async () => {
+    await using world = await createWorld();
+    const gateway = await record(world);
+    const waiting = gateway.talk(connectTo('unknown.test:443'));
+    await expect.poll(() => gateway.gateway.asks.length).toBe(1);
+    gateway.gateway.close();
+    expect(statusOf(await waiting)).not.toBe('200');
+    await expect
+      .poll(() => gateway.log)
+      .toMatchObject([{ host: 'unknown.test', verdict: expect.not.stringMatching('allowed') }]);
+    expect(gateway.log).toHaveLength(1);
+  });
+});
+
+describe('budgets', () => {
+  test('bytes: the connection that spends the last one is cut, later ones are told why, and it is said once', async () => {
+    await using world = await createWorld();
+    const origin = await world.spy(0);
+    const refusals: Refusal[] = [];
+    const gateway = await world.gateway({
+      allow: [`allowed.test:${origin.port}`],
+      policy: { limits: { ...LIMITS, bytesOut: 100_000 } },
+      onLimit: (refusal) => refusals.push(refusal),
+    });
+    const [first, idle] = [await open(gateway, origin.port), await open(gateway, origin.port)];
+    first.write(Buffer.alloc(99_000));
+    await expect.poll(() => origin.heard.length).toBe(99_000);
+    for (let i = 0; i < 100 && !first.destroyed; i++) {
+      first.write(Buffer.alloc(50_000));
+      await sleep(5);
+    }
+    await readText(first);
+    expect(origin.heard.length).toBeLessThanOrEqual(100_000);
+    const spent = 'the 100000 bytes that this run may send are spent (network.limits.bytesOut)';
+    expect(linesOf(gateway)).toEqual([`denied: ${spent}`]);
+    const later = await gateway.talk(connectTo(`allowed.test:${origin.port}`));
+    expect(later).toMatch(/^HTTP\/1\.1 503 ags: refused by the network policy of this sandbox: the 100000 bytes /);
+    // One that was open before cannot send any more either.
+    idle.write('one more byte');
+    await readText(idle);
+    expect(origin.heard.length).toBeLessThanOrEqual(100_000);
+    expect(refusals.filter(({ first: isFirst }) => isFirst)).toEqual([
+      { limit: 'bytesOut', reason: spent, first: true },
+    ]);
+    expect(origin.connections).toBe(2);
+  });
+
+  test('A151: more connections than allowed in a second are refused, and a clock that is set back does no harm', async () => {
+    await using world = await createWorld();
+    const refusals: Refusal[] = [];
+    const clock = { ms: 50_000_000 };
+    const gateway = await world.gateway({
+      policy: { limits: { ...LIMITS, perSecond: 10 } },
+      onLimit: (refusal) => refusals.push(refusal),
+      now: () => clock.ms,
+    });
+    const ask = async (): Promise<string> => statusOf(await gateway.talk(connectTo('evil.test:443')));
+    const burst = await Promise.all(Array.from({ length: 30 }, ask));
+    expect([burst.filter((one) => one === '403').length, burst.filter((one) => one === '503').length]).toEqual([
+      20, 10,
+    ]);
+    clock.ms -= 3_600_000;
+    expect(await ask()).toBe('503');
+    clock.ms += 1000;
+    expect(await Promise.all(Array.from({ length: 10 }, ask))).toEqual(Array(10).fill('403'));
+    expect(refusals.filter(({ first }) => first)).toHaveLength(1);
+    expect(gateway.log).toHaveLength(30);
+  });
+
+  test('A70: so many at a time; the rest is told so, and those that are one too many do not pile up', async () => {
+    await using world = await createWorld();
+    const port = await echoes(world);
+    const gateway = await world.gateway({
+      allow: [`allowed.test:${port}`],
+      policy: { limits: { ...LIMITS, connections: 50 } },
+    });
+    const tunnel = await open(gateway, port);
+    const idle = await Promise.all(Array.from({ length: 49 }, () => gateway.connect()));
+    await expect.poll(() => gateway.gateway.stats.open).toBe(50);
+    const extra = await Promise.all(Array.from({ length: 300 }, () => gateway.connect()));
+    const closed = extra.filter((socket) => (socket.resume(), true)).map((socket) => once(socket, 'end'));
+    // Almost all of them find the door closed at once; they do not end what they began.
+    await Promise.all(closed);
+    expect([gateway.gateway.stats.open, await hears(tunnel, 'still here')]).toEqual([50, true]);
+    for (const socket of [...idle, ...extra]) socket.destroy();
+    await expect.poll(() => gateway.gateway.stats.open).toBe(1);
+    expect(await hears(await open(gateway, port), 'and again')).toBe(true);
+  });
+});
+
+describe('clients that are slow or gone', () => {
+  const waits = { firstWordsMs: 300 };
+
+  test('A70: whoever says nothing, or says it letter by letter, is sent away, and others are served meanwhile', async () => {
+    await using world = await createWorld();
+    const port = await echoes(world);
+    const gateway = await world.gateway({ allow: [`allowed.test:${port}`], waits });
+    const silent = await gateway.connect();
+    const slow = await gateway.connect();
+    const [silentEnd, slowEnd] = [readText(silent), readText(slow)];
+    const typing = setInterval(() => slow.writable && slow.write('G'), 20);
+    const tunnel = await open(gateway, port);
+    expect([await silentEnd, await slowEnd]).toEqual(['', '']);
+    clearInterval(typing);
+    expect(await hears(tunnel, 'served')).toBe(true);
+    expect(linesOf(gateway)).toEqual(Array(2).fill('failed: it did not say where to in time'));
+  });
+
+  test('a tunnel to port 443 whose TLS does not begin in time is closed, and the origin with it', async () => {
+    await using world = await createWorld();
+    const origin = await world.spy(443);
+    const gateway = await world.gateway({ waits });
+    for (const words of ['', '\x16', '\x16\x03\x01\x02\x00\x01\x00']) {
+      const socket = await open(gateway, 443);
+      socket.write(Buffer.from(words, 'latin1'));
+      await readText(socket);
+      expect(socket.destroyed || socket.readableEnded).toBe(true);
+    }
+    expect(linesOf(gateway)).toEqual(Array(3).fill('denied: its TLS did not begin in time'));
+    await expect.poll(() => origin.sockets.every((socket) => socket.destroyed)).toBe(true);
+    expect([origin.heard, gateway.gateway.stats.open]).toEqual(['', 0]);
+  });
+
+  test('A70: an endless head is cut at 64 kB, whatever it is made of', async () => {
+    await using world = await createWorld();
+    const gateway = await world.gateway();
+    const block = 'a'.repeat(8000);
+    const endless = [
+      `GET http://${block.repeat(20)}`,
+      `GET / HTTP/1.1\r\n${`X: ${block}\r\n`.repeat(20)}`,
+      block.repeat(20),
+    ];
+    for (const bytes of endless) expect(statusOf(await gateway.talk(bytes))).toMatch(/^(414|431)$/);
+    const many = `GET / HTTP/1.1\r\n${'A: b\r\n'.repeat(300)}\r\n`;
+    expect(statusOf(await gateway.talk(many))).toBe('431');
+    expect(gateway.log).toHaveLength(4);
+  });
+
+  test('a client that ends before it has said where to is closed at once and written down', async () => {
+    await using world = await createWorld();
+    const gateway = await world.gateway({ waits: { firstWordsMs: 60_000 } });
+    for (const words of ['', 'CONNECT allo', '\x05', '\x05\x01\x00\x05\x01'])
+      await gateway.talk(Buffer.from(words, 'latin1'), { end: true });
+    expect(linesOf(gateway)).toEqual(Array(4).fill('failed: it went away before it said where to'));
+    expect(gateway.gateway.stats.open).toBe(0);
+  });
+
+  test('a client that has ended before its connection is open is heard to the end, and answered', async () => {
+    await using world = await createWorld();
+    const port = await world.tcp(0, (socket) => {
+      let said = '';
+      socket.on('data', (chunk) => (said += chunk.toString())).on('end', () => socket.end(`heard ${said}`));
+    });
+    await world.tcp(80, (socket) => {
+      socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine'));
+    });
+    const gateway = await world.gateway({ allow: [`allowed.test:${port}`, 'http://allowed.test'] });
+    const ask = (bytes: string | Buffer): Promise<string> => gateway.talk(bytes, { end: true });
+    expect(await ask(connectTo(`allowed.test:${port}`))).toMatch(/^HTTP\/1\.1 200 .*\r\n\r\nheard $/s);
+    expect(await ask(`${connectTo(`allowed.test:${port}`)}words`)).toMatch(/heard words$/);
+    expect(await ask(socks('allowed.test', port))).toMatch(/heard $/);
+    const plain = 'GET http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n';
+    expect(await ask(plain)).toMatch(/^HTTP\/1\.1 200 OK\r\n.*fine$/s);
+    expect(await ask(`${connectTo('allowed.test:80')}${plain}`)).toMatch(/HTTP\/1\.1 200 OK\r\n.*fine$/s);
+    await expect.poll(() => gateway.gateway.stats.open).toBe(0);
+  });
+
+  test('an origin that has ended before anything is said is passed on as such', async () => {
+    await using world = await createWorld();
+    await world.tcp(443, (socket) => void socket.end());
+    const port = await world.tcp(0, (socket) => void socket.end());
+    const gateway = await world.gateway({ allow: ['allowed.test', `allowed.test:${port}`] });
+    const raw = await open(gateway, port);
+    expect(await readText(raw)).toBe('');
+    expect(raw.readableEnded).toBe(true);
+    const secure = await open(gateway, 443);
+    await sleep(100);
+    secure.write(helloFor('allowed.test'));
+    expect(await readText(secure)).toBe('');
+    expect(secure.readableEnded || secure.destroyed).toBe(true);
+  });
+
+  test('a client that resets its connection ends the one to the origin', async () => {
+    await using world = await createWorld();
+    const origin = await world.spy(0);
+    const gateway = await world.gateway({ allow: [`allowed.test:${origin.port}`] });
+    const socket = await open(gateway, origin.port);
+    socket.write('hello');
+    await expect.poll(() => origin.heard).toBe('hello');
+    socket.resetAndDestroy();
+    await expect.poll(() => origin.sockets[0]?.destroyed).toBe(true);
+    await expect.poll(() => gateway.log).toMatchObject([{ verdict: 'allowed', bytesOut: 5 }]);
+    expect(gateway.gateway.stats.open).toBe(0);
+  });
+});
+
+describe('origins that are slow or gone', () => {
+  test('one that refuses, one that resets, one that is gone', async () => {
+    await using world = await createWorld();
+    const resets = await world.tcp(0, (socket) => void socket.on('data', () => socket.resetAndDestroy()));
+    const gateway = await world.gateway({ allow: [`allowed.test:${resets}`, 'allowed.test:1', 'gone.test'] });
+    const refusing = await gateway.talk(connectTo('allowed.test:1'));
+    expect(refusing).toMatch(
+      /^HTTP\/1\.1 502 ags: allowed.test:1 is allowed, but could not be reached: .* refused the connection/,
+    );
+    expect(await gateway.talk(connectTo('gone.test:443'))).toMatch(/^HTTP\/1\.1 502 .*gone\.test does not exist/);
+    await gateway.talk(`${connectTo(`allowed.test:${resets}`)}hello`);
+    await expect
+      .poll(() => gateway.log.map(({ verdict, port }) => `${verdict} ${port}`))
+      .toEqual(['failed 1', 'failed 443', `allowed ${resets}`]);
+    expect(gateway.gateway.stats.open).toBe(0);
+  });
+
+  test('a name server that does not answer costs one host its time, and no other', async () => {
+    await using world = await createWorld();
+    const port = await echoes(world);
+    const silent = createSocket('udp4').bind(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const gateway = await world.gateway({
+      allow: ['slow.test', `${ORIGIN}:${port}`],
+      policy: { dns: [`127.0.0.1:${silent.address().port}`] },
+    });
+    const slow = gateway.talk(connectTo('slow.test:443'), { waitMs: 20_000 });
+    const quick = await gateway.tunnel(ORIGIN, port);
+    if (typeof quick === 'string') throw new Error(quick);
+    expect(await hears(quick, 'quick')).toBe(true);
+    expect(await slow).toMatch(
+      /^HTTP\/1\.1 504 ags: slow\.test:443 is allowed, but could not be reached: no name server/,
+    );
+    silent.close();
+  });
+
+  test('one that does not answer: 504 in time, while others are served', async () => {
+    await using world = await createWorld();
+    using dead = await deadPort();
+    const port = await echoes(world);
+    const allow = [`allowed.test:${dead.port}`, `allowed.test:${port}`];
+    const gateway = await world.gateway({ allow, waits: { connectMs: 600 } });
+    const started = performance.now();
+    const answer = gateway.talk(connectTo(`allowed.test:${dead.port}`));
+    expect(await hears(await open(gateway, port), 'served')).toBe(true);
+    expect(await answer).toMatch(
+      /^HTTP\/1\.1 504 ags: allowed\.test:\d+ is allowed, but could not be reached: .* in time/,
+    );
+    expect(performance.now() - started).toBeLessThan(3000);
+    expect(gateway.log).toMatchObject([{ verdict: 'failed', port: dead.port }]);
+  });
+
+  test('a client that vanishes during the dial takes the dial along, at the proxy and at a grant', async () => {
+    await using world = await createWorld();
+    using dead = await deadPort();
+    const grant = { name: 'db', port: 1, host: ORIGIN, hostPort: dead.port, origin: 'test' };
+    const gateway = await world.gateway({ allow: [`allowed.test:${dead.port}`], waits: { connectMs: 20_000 } });
+    const door = await gateway.door({ kind: 'tcp', grant });
+    // Connections to that port that the kernel has not heard of yet (state 2).
+    const unanswered = new RegExp(` [0-9A-F]{8}:${dead.port.toString(16).toUpperCase().padStart(4, '0')} 02 `, 'g');
+    const dials = (): number => readFileSync('/proc/net/tcp', 'utf8').match(unanswered)?.length ?? 0;
+    const before = dials();
+    const sockets = [
+      ...(await Promise.all(Array.from({ length: 20 }, () => gateway.connect()))),
+      await gateway.connect(door),
+    ];
+    for (const socket of sockets.slice(0, 20)) socket.write(connectTo(`allowed.test:${dead.port}`));
+    await expect.poll(dials).toBe(before + 21);
+    for (const socket of sockets) socket.resetAndDestroy();
+    await expect.poll(dials).toBe(before);
+    expect(linesOf(gateway)).toEqual(Array(21).fill('failed: it went away before the connection was open'));
+    expect(gateway.gateway.stats.open).toBe(0);
+  });
+});
+
+describe('the end', () => {
+  test('closing ends everything at once, and every line is in the log when it returns', async () => {
+    await using world = await createWorld();
+    using dead = await deadPort();
+    const origin = await world.spy(0);
+    const gateway = await world.gateway({
+      allow: [`allowed.test:${origin.port}`, `allowed.test:${dead.port}`],
+      // Looking for the program takes longer than there is time.
+      who: () => sleep(5000, 'late', { ref: false }),
+    });
+    const tunnel = await open(gateway, origin.port);
+    tunnel.write('hello');
+    await expect.poll(() => origin.heard).toBe('hello');
+    const silent = await gateway.connect();
+    const dialling = await gateway.connect();
+    dialling.write(connectTo(`allowed.test:${dead.port}`));
+    expect(statusOf(await gateway.talk(connectTo('evil.test:443')))).toBe('403');
+    await expect.poll(() => gateway.gateway.stats.open).toBe(3);
+    const ended = [tunnel, silent, dialling].map((socket) => once(socket.resume(), 'close'));
+    gateway.gateway.close();
+    expect(gateway.log.map(({ host, verdict, bytesOut }) => `${host} ${verdict} ${bytesOut}`).toSorted()).toEqual([
+      ' failed 0',
+      'allowed.test allowed 5',
+      'allowed.test failed 0',
+      'evil.test denied 0',
+    ]);
+    await Promise.all(ended.map((end) => Promise.race([end, sleep(2000)])));
+    await expect.poll(() => origin.sockets[0]?.destroyed).toBe(true);
+    expect(gateway.gateway.stats.open).toBe(0);
+    // Who comes too late finds nobody, and nothing is written after the end.
+    expect(await gateway.talk(connectTo('evil.test:443'))).toBe('');
+    await sleep(100);
+    expect(gateway.log).toHaveLength(4);
+  });
+
+  test('whoever cannot tell the program does not keep the line out of the log', async () => {
+    await using world = await createWorld();
+    const gateway = await world.gateway({ who: () => Promise.reject(new Error('gone')) });
+    await gateway.talk(connectTo('evil.test:443'));
+    await expect.poll(() => gateway.log).toMatchObject([{ host: 'evil.test', verdict: 'denied' }]);
+  });
+
+  test('a mistake of ours ends one connection, and is written down', async () => {
+    await using world = await createWorld();
+    const gateway = await world.gateway({
+      ownAddresses: () => {
+        throw new TypeError('no interfaces');
+      },
+    });
+    expect(await gateway.talk(connectTo('allowed.test:443'))).toBe('');
+    expect(linesOf(gateway)).toEqual(['failed: a mistake of the gateway itself (TypeError)']);
+    expect(gateway.gateway.stats.open).toBe(0);
+  });
+});

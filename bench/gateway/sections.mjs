@@ -1,0 +1,301 @@
+// bench/gateway/sections.mjs: what was found about the gateway, as sections of the report.
+import { difference, ratio, spread, summary } from '../stats.mjs';
+
+const LABELS = {
+  direct: 'no proxy',
+  ags: '**ags**',
+  'ags unix': '**ags**, by a unix socket',
+  tinyproxy: 'tinyproxy',
+  quiet: 'tinyproxy, without its log',
+  squid: 'squid',
+  srt: 'srt',
+};
+const PEERS = ['tinyproxy', 'quiet', 'squid', 'srt'];
+/** Every section's title begins like this, and every bar's name: a run of the gateway alone replaces just these. */
+export const GATEWAY = { title: 'The gateway: ', bar: 'the gateway: ' };
+
+const perSecond = (runs) => runs.map((run) => run.count / run.seconds);
+const cpuEach = (runs) => runs.map((run) => run.cpuUs / run.count);
+const megabytes = (runs) => runs.map((run) => run.bytes / run.seconds / 1e6);
+const cpuPerGb = (runs) => runs.map((run) => (run.cpuUs * 1000) / run.bytes);
+const p50 = (runs) => runs.map((run) => run.p50);
+const p99 = (runs) => runs.map((run) => run.p99);
+const of = (values, unit) => spread(summary(values), unit);
+const times = (ours, theirs) => `${spread(ratio(ours, theirs))} ×`;
+
+export function gatewaySections(found) {
+  return [tunnels(found), bytes(found), events(found), memory(found), checks(found)].map((section) => ({
+    ...section,
+    title: `${GATEWAY.title}${section.title}`,
+    bars: section.bars.map((bar) => ({ ...bar, name: `${GATEWAY.bar}${bar.name}` })),
+  }));
+}
+
+/** A bar for each peer that was measured. */
+const against = (found, bars) => bars.filter(({ peer }) => found.tunnels[peer] !== undefined).map(({ make }) => make());
+
+function tunnels(found) {
+  const { tunnels: many, single } = found;
+  const peers = (name) => PEERS.includes(name);
+  return {
+    title: 'opening connections',
+    text: tunnelsText(found),
+    tables: [
+      {
+        head: ['through', 'a second', 'processor time of each', 'ags opens', 'ags needs'],
+        caption: 'Sixteen at a time',
+        rows: Object.keys(many).map((name) => [
+          LABELS[name],
+          of(perSecond(many[name])),
+          name === 'direct' ? '' : of(cpuEach(many[name]), 'µs'),
+          ...(peers(name)
+            ? [times(perSecond(many.ags), perSecond(many[name])), times(cpuEach(many.ags), cpuEach(many[name]))]
+            : ['', '']),
+        ]),
+      },
+      {
+        head: ['through', 'half of all within', '99 of 100 within', 'ags, half', 'ags, 99 of 100'],
+        caption: 'One at a time',
+        rows: Object.keys(single).map((name) => [
+          LABELS[name],
+          of(p50(single[name]), 'µs'),
+          of(p99(single[name]), 'µs'),
+          ...(peers(name)
+            ? [times(p50(single.ags), p50(single[name])), times(p99(single.ags), p99(single[name]))]
+            : ['', '']),
+        ]),
+      },
+    ],
+    bars: against(found, [
+      {
+        peer: 'tinyproxy',
+        make: () => ({
+          name: `connections a second, over tinyproxy (${found.busy ? 'other programs at work' : 'quiet machine'})`,
+          value: ratio(perSecond(many.ags), perSecond(many.tinyproxy)),
+          atLeast: found.busy ? 3 : 2.5,
+        }),
+      },
+      {
+        peer: 'srt',
+        make: () => ({
+          name: 'connections a second, over srt',
+          value: ratio(perSecond(many.ags), perSecond(many.srt)),
+          atLeast: 1.8,
+        }),
+      },
+      {
+        peer: 'tinyproxy',
+        make: () => ({
+          name: 'processor time of a connection, over tinyproxy',
+          value: ratio(cpuEach(many.ags), cpuEach(many.tinyproxy)),
+          atMost: 0.7,
+        }),
+      },
+      {
+        peer: 'quiet',
+        make: () => ({
+          name: 'processor time of a connection, over tinyproxy without its log',
+          value: ratio(cpuEach(many.ags), cpuEach(many.quiet)),
+          atMost: 1.8,
+        }),
+      },
+      {
+        peer: 'tinyproxy',
+        make: () => ({
+          name: 'one at a time, 99 of 100 within, over tinyproxy',
+          value: ratio(p99(single.ags), p99(single.tinyproxy)),
+          atMost: 0.2,
+        }),
+      },
+    ]),
+    chart: {
+      title: 'Connections opened in a second, each with one request',
+      unit: '',
+      bars: Object.keys(many)
+        .filter((name) => name !== 'direct')
+        .map((name) => ({
+          label: LABELS[name].replaceAll('*', ''),
+          values: perSecond(many[name]),
+          ours: name.startsWith('ags'),
+        })),
+    },
+  };
+}
+
+function tunnelsText({ versions, notes, rounds, seconds, others }) {
+  return `![Bar charts of the gateway](benchmarks-gateway.svg)
+
+\`ags gateway\` by itself, with its decision log, beside ${versions.join(', ')}. All have the same list of 52 names and write their log to a file of the same disk; \`srt\` is the HTTP proxy of @anthropic-ai/sandbox-runtime alone, which keeps no log. Origin and client are small C programs with one thread each; all is on loopback, in a network namespace of its own. A connection is made anew, asks for the origin with CONNECT, sends one request, gets one answer and is closed. Processor time is that of the proxy alone, all its threads and helpers. ${rounds} rounds of ${seconds} s each; before, other programs used ${others} of the processor cores.${notes.map((note) => ` ${note}`).join('')}`;
+}
+
+function bytes(found) {
+  const { down, up } = found;
+  const columns = (runs, name) => [
+    of(megabytes(runs[name]), 'MB/s'),
+    name === 'direct' ? '' : of(cpuPerGb(runs[name]), 's'),
+    ...(PEERS.includes(name)
+      ? [times(megabytes(runs.ags), megabytes(runs[name])), times(cpuPerGb(runs.ags), cpuPerGb(runs[name]))]
+      : ['', '']),
+  ];
+  const table = (caption, runs) => ({
+    caption,
+    head: ['through', 'rate', 'processor time of a GB', 'ags moves', 'ags needs'],
+    rows: Object.keys(runs).map((name) => [LABELS[name], ...columns(runs, name)]),
+  });
+  return {
+    title: 'moving bytes',
+    text: 'One connection, as fast as it goes. The client reads or writes, the origin writes or reads; all share the same processor cores.',
+    tables: [table('Download', down), table('Upload', up)],
+    bars: against(found, [
+      {
+        peer: 'tinyproxy',
+        make: () => ({
+          name: 'download, over tinyproxy',
+          value: ratio(megabytes(down.ags), megabytes(down.tinyproxy)),
+          atLeast: 2.2,
+        }),
+      },
+      {
+        peer: 'tinyproxy',
+        make: () => ({
+          name: 'processor time of a GB down, over tinyproxy',
+          value: ratio(cpuPerGb(down.ags), cpuPerGb(down.tinyproxy)),
+          atMost: 0.45,
+        }),
+      },
+      {
+        peer: 'tinyproxy',
+        make: () => ({
+          name: 'upload, over tinyproxy',
+          value: ratio(megabytes(up.ags), megabytes(up.tinyproxy)),
+          atLeast: 1.5,
+        }),
+      },
+    ]),
+    chart: {
+      title: 'Download through one connection',
+      unit: 'MB/s',
+      bars: Object.keys(down)
+        .filter((name) => name !== 'direct')
+        .map((name) => ({
+          label: LABELS[name].replaceAll('*', ''),
+          values: megabytes(down[name]),
+          ours: name.startsWith('ags'),
+        })),
+    },
+  };
+}
+
+function events(found) {
+  const runs = found.events;
+  const added = difference(p50(runs.ags), p50(runs.direct));
+  return {
+    title: 'streams',
+    text: '200 streams at a time, as models answer: an event of 64 bytes every 25 ms on each. How long after it was sent an event arrives.',
+    tables: [
+      {
+        head: ['through', 'half of all within', '99 of 100 within', 'half, more than no proxy'],
+        rows: Object.keys(runs).map((name) => [
+          LABELS[name],
+          of(p50(runs[name]), 'µs'),
+          of(p99(runs[name]), 'µs'),
+          name === 'direct' ? '' : spread(difference(p50(runs[name]), p50(runs.direct)), 'µs'),
+        ]),
+      },
+    ],
+    bars: [
+      {
+        name: 'what it adds to the delay of an event in 200 streams, half of all, ms',
+        value: inMs(added),
+        atMost: 1,
+      },
+      ...against(found, [
+        {
+          peer: 'srt',
+          make: () => ({
+            name: 'delay of an event in 200 streams, half of all, over srt',
+            value: ratio(p50(runs.ags), p50(runs.srt)),
+            atMost: 1.2,
+          }),
+        },
+      ]),
+    ],
+  };
+}
+
+const inMs = (s) => ({ ...s, median: s.median / 1000, p10: s.p10 / 1000, p90: s.p90 / 1000 });
+
+function memory({ memory: runs }) {
+  const each = (name) => runs[name].map(({ restKb, heldKb, count }) => (heldKb - restKb) / count);
+  const row = (name, label) => [
+    label,
+    String(runs[name][0].count),
+    of(
+      runs[name].map(({ restKb }) => restKb / 1024),
+      'MB',
+    ),
+    of(
+      runs[name].map(({ heldKb }) => heldKb / 1024),
+      'MB',
+    ),
+    of(each(name), 'kB'),
+  ];
+  const bar = (name) => ({
+    name: `memory of each of ${runs[name][0].count} idle connections, kB`,
+    value: summary(each(name)),
+    atMost: 25,
+  });
+  return {
+    title: 'memory',
+    text: `Connections that are open and idle, each measured in a fresh process; ${runs.ags.length} rounds. Memory is what is resident, all helpers included.`,
+    tables: [
+      {
+        head: ['through', 'connections', 'at rest', 'with them', 'each'],
+        rows: Object.keys(runs).map((name) => row(name, LABELS[name] ?? LABELS.ags)),
+      },
+    ],
+    bars: [bar('ags'), bar('ags many')],
+  };
+}
+
+function checks(found) {
+  const { hello, rules } = found;
+  const counts = Object.keys(rules);
+  return {
+    title: 'what its checks cost',
+    text: 'On port 443 the first bytes must be a TLS hello for the very host that was asked for. The same 517 bytes of plain HTTP to another port are not looked into. Rules: the same connections with lists of different length, half of them wildcards, in a process each.',
+    tables: [
+      {
+        head: ['connection', 'processor time', 'times the first'],
+        rows: [
+          ['517 bytes of plain HTTP', of(cpuEach(hello.plain), 'µs'), ''],
+          [
+            'a TLS hello of 517 bytes, checked',
+            of(cpuEach(hello.checked), 'µs'),
+            times(cpuEach(hello.checked), cpuEach(hello.plain)),
+          ],
+          ...counts.map((count, i) => [
+            `${count} rules`,
+            of(cpuEach(rules[count]), 'µs'),
+            i === 0 ? '' : times(cpuEach(rules[count]), cpuEach(rules[counts[0]])),
+          ]),
+        ],
+      },
+    ],
+    bars: [
+      {
+        name: 'processor time of a connection whose TLS hello is checked, over plain bytes',
+        value: ratio(cpuEach(hello.checked), cpuEach(hello.plain)),
+        atMost: NOISE,
+      },
+      {
+        name: `processor time of a connection with ${counts.at(-1)} rules, over ${counts[0]} rules`,
+        value: ratio(cpuEach(rules[counts.at(-1)]), cpuEach(rules[counts[0]])),
+        atMost: NOISE,
+      },
+    ],
+  };
+}
+
+/** What two runs of the same thing may differ by. */
+const NOISE = 1.1;

@@ -1,1 +1,6 @@
-export function renderDocs(modules: { keys: object; defaults: object; errors: object }): Record<string, string>;
+export function renderDocs(modules: {
+  keys: object;
+  defaults: object;
+  errors: object;
+  presets: object;
+}): Record<string, string>;

@@ -8,18 +8,18 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
 /**
  * Every generated document by its path. Takes the modules, so that a test can hand in the sources and the command the build.
- * @param {{ keys: typeof import('../src/config/keys.ts'), defaults: typeof import('../src/config/defaults.ts'), errors: typeof import('../src/protocol/errors.ts') }} code
+ * @param {{ keys: typeof import('../src/config/keys.ts'), defaults: typeof import('../src/config/defaults.ts'), errors: typeof import('../src/protocol/errors.ts'), presets: typeof import('../src/config/presets.ts') }} code
  * @returns {Record<string, string>}
  */
-export function renderDocs({ keys, defaults, errors }) {
+export function renderDocs({ keys, defaults, errors, presets }) {
   return {
-    'docs/configuration.md': configurationPage(keys.listKeys(), defaults),
+    'docs/configuration.md': configurationPage(keys.listKeys(), defaults, presets),
     'docs/errors.md': errorsPage(errors),
     'docs/ags.schema.json': `${JSON.stringify(keys.publicJsonSchema(), null, 2)}\n`,
   };
 }
 
-function configurationPage(keys, defaults) {
+function configurationPage(keys, defaults, { PRESETS }) {
   const sections = keys.filter(({ path }) => !path.includes('.'));
   return `${[
     MADE('`src/protocol/config.ts` and `src/config/defaults.ts`'),
@@ -36,14 +36,32 @@ function configurationPage(keys, defaults) {
       ['Variables handed on only if every path in them is visible inside', defaults.PATH_ENV],
       ['`hide`: files of the project that do not exist inside', defaults.HIDE],
     ].map(([title, list]) => `### ${title}\n\n${list.map((item) => `\`${item}\``).join(' ')}`),
+    '### `network`: hosts that may be reached',
+    'Those marked with a star are the default list (`network.defaults`); the others can be named in `network.presets`, and any of them when `network.defaults` is false.',
+    table(
+      ['name', 'default', 'for', 'rules'],
+      Object.entries(PRESETS).map(([name, preset]) => [
+        `\`${name}\``,
+        preset.default ? '★' : '',
+        preset.about,
+        preset.rules.map((rule) => `\`${rule}\``).join(' '),
+      ]),
+    ),
   ].join('\n\n')}\n`;
 }
 
 function sectionPart(section, keys) {
-  const inner = keys.filter(({ path }) => path.startsWith(`${section.path}.`) || path.startsWith(`${section.path}[].`));
+  const within = (path) => path.startsWith(`${section.path}.`) || path.startsWith(`${section.path}[].`);
+  const sections = keys.filter(({ path, kind }) => kind === 'section' && within(path));
+  const inner = keys.filter(
+    ({ path, kind }) =>
+      kind !== 'section' && within(path) && !sections.some((other) => path.startsWith(`${other.path}.`)),
+  );
   const rows = section.kind === 'section' ? inner : [section, ...inner];
-  const text = section.kind === 'section' ? [`## ${section.path}`, section.description] : [`## ${section.path}`];
-  return [...text, keyTable(rows)].join('\n\n');
+  const mark = section.path.includes('.') ? '###' : '##';
+  const text =
+    section.kind === 'section' ? [`${mark} ${section.path}`, section.description] : [`${mark} ${section.path}`];
+  return [...text, keyTable(rows), ...sections.map((one) => sectionPart(one, keys))].join('\n\n');
 }
 
 function keyTable(rows) {
@@ -122,14 +140,19 @@ In YAML, put a pattern that begins with \`*\` in quotes. To reveal a directory r
 
 **Sizes and times**: \`512k\`, \`2g\`, \`1t\` are powers of 1024; \`50%\` is a share of this machine's memory; \`90s\`, \`5m\`, \`1h30m\`, \`1d\`.
 
+**Rules** (\`network.allow\`, \`network.deny\`, \`--allow\`, \`ags allow\`): \`github.com\` is that host on port 443, \`*.example.com\` every name below it but not itself, \`example.com:8443\` another port, \`http://example.com\` port 80.
+\`GET,HEAD api.example.com/v1/*\` also looks into the requests. A deny wins over every allow, wherever either stands. What no rule allows cannot be reached, and its name is not looked up.
+
 **What no configuration can show**: your home as a whole, \`/proc\`, \`/sys\`, \`/dev\`, \`/run\`, and the files that ags itself relies on.`;
 
 async function main() {
-  const [keys, defaults, errors] = await Promise.all(
-    ['config/keys.js', 'config/defaults.js', 'protocol/errors.js'].map((path) => import(join(root, 'dist', path))),
+  const [keys, defaults, errors, presets] = await Promise.all(
+    ['config/keys.js', 'config/defaults.js', 'protocol/errors.js', 'config/presets.js'].map(
+      (path) => import(join(root, 'dist', path)),
+    ),
   );
   const check = process.argv.includes('--check');
-  const stale = Object.entries(renderDocs({ keys, defaults, errors })).filter(
+  const stale = Object.entries(renderDocs({ keys, defaults, errors, presets })).filter(
     ([path, content]) => read(path) !== content,
   );
   for (const [path, content] of stale) {

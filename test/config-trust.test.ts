@@ -86,7 +86,9 @@ describe('trust', () => {
   });
 
   test('every key that widens asks, and every other takes effect without approval', async () => {
-    at.user('kernel: { unixSockets: false }\nlimits: { cpu: 1h, time: 1h }\n');
+    at.user(
+      'kernel: { unixSockets: false }\nlimits: { cpu: 1h, time: 1h }\nnetwork: { mode: off, defaults: false, limits: { bytesOut: 1g } }\n',
+    );
     const values: Record<string, unknown> = {
       user: 1234,
       workspace: 'copy',
@@ -109,13 +111,29 @@ describe('trust', () => {
       'limits.time': '2h',
       'kernel.ptrace': true,
       'kernel.unixSockets': true,
+      'network.mode': 'on',
+      'network.defaults': true,
+      'network.presets': ['docker'],
+      'network.allow': ['example.com'],
+      'network.deny': ['example.com'],
+      'network.addresses': ['10.0.0.0/8'],
+      'network.tcp': ['db=localhost:5432'],
+      'network.publish': [3000],
+      'network.upstream': [{ proxy: 'http://proxy.corp:3128' }],
+      'network.dns': ['10.0.0.1'],
+      'network.askSeconds': 120,
+      'network.limits.connections': 513,
+      'network.limits.perSecond': 201,
+      'network.limits.bytesOut': 'none',
+      secrets: [{ name: 'a', host: 'example.com', env: 'A', from: { env: 'A' } }],
       'review.risky': ['x'],
     };
     const keys = listKeys().filter(({ path, kind }) => kind !== 'section' && !path.includes('[]'));
     expect(Object.keys(values)).toEqual(keys.map(({ path }) => path));
     for (const { path, trust: needed } of keys) {
-      const [section = '', name] = path.split('.');
-      at.project(JSON.stringify({ [section]: name === undefined ? values[path] : { [name]: values[path] } }));
+      at.project(
+        JSON.stringify(path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), values[path])),
+      );
       expect([path, (await at.asks()).length]).toEqual([path, needed === 'never' ? 0 : 1]);
     }
   });

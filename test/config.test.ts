@@ -41,6 +41,19 @@ describe('layers', () => {
         wallSeconds: null,
       },
       kernel: { ptrace: false, unixSockets: true },
+      network: {
+        mode: 'on',
+        presets: ['default'],
+        rules: [],
+        addresses: [],
+        tcp: [],
+        publish: [],
+        upstreams: [],
+        dns: [],
+        limits: { connections: 512, perSecond: 200, bytesOut: 10 * GiB },
+        askSeconds: 60,
+      },
+      secrets: [],
       risky: [],
       files: [],
     });
@@ -138,7 +151,7 @@ describe('layers', () => {
 });
 
 describe('errors', () => {
-  const known = 'user, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, review';
+  const known = 'user, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, review';
   test.each([
     ['bogus: 1\n', `ags.yaml:1:1: unknown key "bogus"; known are ${known}`],
     ['hide: []\n\nmount: []\n', 'ags.yaml:3:1: unknown key "mount" (did you mean "mounts"?)'],

@@ -5,11 +5,12 @@ import { expect, test } from 'vitest';
 import { renderDocs } from '../scripts/docs.mjs';
 import * as defaults from '../src/config/defaults.ts';
 import * as keys from '../src/config/keys.ts';
+import * as presets from '../src/config/presets.ts';
 import * as errors from '../src/protocol/errors.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
-test.each(Object.entries(renderDocs({ keys, defaults, errors })))(
+test.each(Object.entries(renderDocs({ keys, defaults, errors, presets })))(
   '%s is what the code says (else: npm run build && npm run docs)',
   (path, content) => {
     expect(readFileSync(join(root, path), 'utf8')).toBe(content);

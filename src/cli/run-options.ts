@@ -26,6 +26,30 @@ export const RUN_OPTIONS = {
     value: 'name=value',
     about: 'memory=4g, processes=512, disk=5g, time=30m, cpu=10m, fileSize=1g, openFiles=4096, tmp=2g',
   },
+  network: {
+    type: 'string',
+    value: 'on|off|record',
+    about: 'what may be reached: what the rules allow, nothing, or also what you say yes to',
+  },
+  allow: {
+    type: 'string',
+    multiple: true,
+    value: 'rule',
+    about: 'let it reach github.com, "*.example.com", example.com:8443, "GET api.example.com/v1/*"',
+  },
+  deny: { type: 'string', multiple: true, value: 'rule', about: 'keep it from that; wins over every allow' },
+  tcp: {
+    type: 'string',
+    multiple: true,
+    value: 'grant',
+    about: 'a single service under a name of its own: db=localhost:5432',
+  },
+  publish: {
+    type: 'string',
+    multiple: true,
+    value: 'port',
+    about: 'let you reach a port of it on your loopback: 3000, or 8080:3000 (outside:inside)',
+  },
   workspace: { type: 'string', value: 'auto|overlay|copy', about: 'how the repository is made copy-on-write' },
   review: {
     type: 'string',
@@ -39,6 +63,11 @@ export function runFlags(args: Arguments): ConfigFlags {
   const env = list('env').map((item) => ({ name: item.split('=')[0] ?? '', at: item.indexOf('='), item }));
   return {
     ...(args.values['workspace'] === undefined ? {} : { workspace: String(args.values['workspace']) }),
+    ...(args.values['network'] === undefined ? {} : { network: String(args.values['network']) }),
+    allow: list('allow'),
+    deny: list('deny'),
+    tcp: list('tcp'),
+    publish: list('publish'),
     mounts: list('mount'),
     reveal: list('reveal'),
     envPass: env.filter((e) => e.at < 0).map((e) => e.name),

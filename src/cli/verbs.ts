@@ -53,6 +53,11 @@ export const VERBS = {
     summary: 'say what works on this machine and what does not',
     load: () => import('./verbs/doctor.ts'),
   },
+  gateway: {
+    group: 'Set up',
+    summary: 'run the gateway on its own, for containers and clusters',
+    load: () => import('./verbs/gateway.ts'),
+  },
   completion: {
     group: 'Set up',
     summary: 'print a completion script for your shell',

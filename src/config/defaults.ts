@@ -20,6 +20,10 @@ export const LIMITS = {
 } as const;
 export type LimitName = keyof typeof LIMITS;
 
+export const NETWORK = { mode: 'on', defaults: true, askSeconds: 60 } as const;
+/** In the words of the file. */
+export const NETWORK_LIMITS = { connections: '512', perSecond: '200', bytesOut: '10g' } as const;
+
 /** Directories and files relative to the home. */
 export const TOOL_DIRS = words(`
   # the user's own programs

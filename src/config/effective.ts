@@ -1,5 +1,6 @@
 // config/effective.ts: the configuration after all layers are merged: what the rest of ags works with.
 // Invariant: every value is checked and complete, and `origins` says where each one came from.
+import type { NetworkPolicy, SecretRule } from '../protocol/network.ts';
 import type { KernelRules, Limits } from '../protocol/spec.ts';
 
 export type WorkspaceChoice = 'auto' | 'overlay' | 'copy';
@@ -32,6 +33,9 @@ export interface EffectiveConfig {
   readonly reveal: readonly string[];
   readonly limits: Limits;
   readonly kernel: KernelRules;
+  /** `default` among its presets stands for the built-in default list (see presets.ts). */
+  readonly network: NetworkPolicy;
+  readonly secrets: readonly SecretRule[];
   /** Patterns of further paths that the review treats as running on this machine. */
   readonly risky: readonly string[];
   /**
@@ -53,6 +57,12 @@ export interface ConfigFlags {
   readonly envSet?: Readonly<Record<string, string>>;
   /** By the names of `limits` in the file: { memory: '4g', time: '2h' }. */
   readonly limits?: Readonly<Record<string, string>>;
+  /** on, off or record. */
+  readonly network?: string;
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
+  readonly tcp?: readonly string[];
+  readonly publish?: readonly string[];
 }
 
 export interface ConfigInput {

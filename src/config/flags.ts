@@ -1,5 +1,6 @@
 // config/flags.ts: the flags of one command, checked as the last layer.
 import type { ConfigFile } from '../protocol/config.ts';
+import { NETWORK_MODES } from '../protocol/network.ts';
 import { ENV_NAME, ENV_PASS, PATTERN, PLACE, WORDS, WORKSPACES } from '../protocol/config-words.ts';
 import type { ConfigFlags, WorkspaceChoice } from './effective.ts';
 import { quote, wrongValue, type Layer } from './layer.ts';
@@ -41,6 +42,15 @@ export function flagLayer(flags: ConfigFlags): Layer {
   const mounts = each('mounts', '--mount', flags.mounts, PLACE, WORDS.place)?.map((path) => ({ path }));
   const reveal = each('reveal', '--reveal', flags.reveal, PATTERN, WORDS.pattern);
   const pass = each('env.pass', '--env', flags.envPass, ENV_PASS, WORDS.envPass);
+  const mode = NETWORK_MODES.find((choice) => choice === flags.network);
+  if (flags.network !== undefined && mode === undefined) refuse('--network', flags.network, WORDS.mode);
+  if (mode !== undefined) at['network.mode'] = '--network';
+  // What a rule or a grant means is checked where all layers are.
+  const words = (name: 'allow' | 'deny' | 'tcp' | 'publish'): Record<string, string[]> => {
+    const items = each(`network.${name}`, `--${name}`, flags[name], /^/, '');
+    return items === undefined ? {} : { [name]: items };
+  };
+  const network = { ...(mode && { mode }), ...words('allow'), ...words('deny'), ...words('tcp'), ...words('publish') };
   // The units are checked where all layers are; `limits` of the schema are looser than its type says.
   const limits = flags.limits as ConfigFile['limits'];
   const env = { ...(pass && { pass }), ...(flags.envSet && { set: { ...flags.envSet } }) };
@@ -53,6 +63,7 @@ export function flagLayer(flags: ConfigFlags): Layer {
       ...(reveal && { reveal }),
       ...(limits && { limits }),
       env,
+      network,
     },
   };
 }

@@ -1,7 +1,7 @@
 // config/keys.ts: every key of the configuration with its meaning, read from the schema. For error messages, docs and `ags init`.
 import { z } from 'zod';
 import { ConfigFile } from '../protocol/config.ts';
-import { KERNEL, LIMITS, USER, WORKSPACE } from './defaults.ts';
+import { KERNEL, LIMITS, NETWORK, NETWORK_LIMITS, USER, WORKSPACE } from './defaults.ts';
 
 export interface KeyDoc {
   /** "limits.memory"; below a list "mounts[].path". */
@@ -98,5 +98,9 @@ const BUILT_IN: Readonly<Record<string, string>> = {
   'tools.defaults': 'true',
   'kernel.ptrace': String(KERNEL.ptrace),
   'kernel.unixSockets': String(KERNEL.unixSockets),
+  'network.mode': NETWORK.mode,
+  'network.defaults': String(NETWORK.defaults),
+  'network.askSeconds': String(NETWORK.askSeconds),
+  ...Object.fromEntries(Object.entries(NETWORK_LIMITS).map(([name, value]) => [`network.limits.${name}`, value])),
   ...Object.fromEntries(Object.entries(LIMITS).map(([name, value]) => [`limits.${name}`, value])),
 };

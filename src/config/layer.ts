@@ -16,6 +16,29 @@ export function originOf(layer: Layer, key: string): string {
   return layer.kind === 'flags' ? place : place.replace(/:\d+$/, '');
 }
 
+/** One entry of a list, with the place it stands at. */
+export interface Item<T> {
+  readonly value: T;
+  readonly origin: string;
+  readonly layer: Layer;
+  readonly key: string;
+}
+
+export function collect<T>(
+  layers: readonly Layer[],
+  key: string,
+  pick: (values: Layer['values']) => readonly T[] | undefined,
+): Item<T>[] {
+  return layers.flatMap((layer) =>
+    (pick(layer.values) ?? []).map((value, i) => ({
+      value,
+      origin: originOf(layer, `${key}[${i}]`),
+      layer,
+      key: `${key}[${i}]`,
+    })),
+  );
+}
+
 export function wrongValue(layer: Layer, key: string, problem: string, hint?: string): AgsError {
   const place = layer.at[key] ?? layer.kind;
   return layer.kind === 'flags'

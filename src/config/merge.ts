@@ -4,11 +4,13 @@ import { normalize } from 'node:path';
 import type { KernelRules, Limits } from '../protocol/spec.ts';
 import { ENV_PASS, ETC, HIDE, KERNEL, LIMITS, PATH_ENV, PLACES, TOOL_DIRS, USER, WORKSPACE } from './defaults.ts';
 import type { EffectiveConfig, ExtraMount } from './effective.ts';
-import { originOf, quote, wrongValue, type Layer } from './layer.ts';
+import { collect, originOf, quote, wrongValue, type Item, type Layer } from './layer.ts';
 import { LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
+import { mergeNetwork } from './network.ts';
 import { patternProblem } from './patterns.ts';
 import { isWithin } from '../lib/files.ts';
 import { forbiddenPlace, overlaps, ownDirectories, type Places } from './places.ts';
+import { mergeSecrets } from './secrets.ts';
 
 export interface World extends Places {
   readonly memoryTotalBytes: number;
@@ -48,6 +50,8 @@ export function mergeLayers(layers: readonly Layer[], world: World, files: reado
     reveal: all('reveal', [], PATTERN_LISTS.reveal),
     limits: mergeLimits(layers, world, origins),
     kernel,
+    network: mergeNetwork(layers, world.home, last, origins),
+    secrets: mergeSecrets(layers, world.home),
     risky: all('review.risky', [], PATTERN_LISTS['review.risky']),
     origins,
     files,
@@ -62,33 +66,11 @@ const PATTERN_LISTS = {
   'review.risky': (v: Layer['values']) => v.review?.risky,
 };
 
-interface Item {
-  readonly value: string;
-  readonly origin: string;
-  readonly layer: Layer;
-  readonly key: string;
-}
-
-function collect(
-  layers: readonly Layer[],
-  key: string,
-  pick: (values: Layer['values']) => readonly string[] | undefined,
-): Item[] {
-  return layers.flatMap((layer) =>
-    (pick(layer.values) ?? []).map((value, i) => ({
-      value,
-      origin: originOf(layer, `${key}[${i}]`),
-      layer,
-      key: `${key}[${i}]`,
-    })),
-  );
-}
-
 /** The values without repetitions. The origin of each is noted by its place in the result, unless it is built-in. */
 function named(
   key: string,
   builtIn: readonly string[],
-  items: readonly Item[],
+  items: readonly Item<string>[],
   origins: Record<string, string>,
 ): readonly string[] {
   if (items.length === 0) return builtIn;

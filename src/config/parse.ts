@@ -9,6 +9,7 @@ import { AgsError } from '../protocol/errors.ts';
 import { invisibleIn, visible } from '../lib/sanitize.ts';
 import { listKeys, type KeyDoc } from './keys.ts';
 import { KEYS_HINT, type Layer } from './layer.ts';
+import { PRESET_NAMES } from './presets.ts';
 import type { LayerFile } from './read.ts';
 import { suggest } from './suggest.ts';
 import { outsideSubset } from './yaml-subset.ts';
@@ -36,6 +37,10 @@ export function parseLayer(file: LayerFile): Layer {
     report.stopIfAny();
     throw result.error;
   }
+  for (const [i, name] of (result.data.network?.presets ?? []).entries())
+    if (!PRESET_NAMES.includes(name))
+      report.add(nearest(found, `network.presets[${i}]`), () => unknownPreset(`network.presets[${i}]`, name));
+  report.stopIfAny();
   const at = [...found.offsets].map(([key, offset]) => [key, report.placeOf(offset)]);
   return { kind: file.kind, values: result.data, at: Object.fromEntries(at) as Record<string, string> };
 }
@@ -183,6 +188,11 @@ function unknownKey(section: string, name: string, keys: readonly KeyDoc[]): str
   const near = suggest(name, siblings) ?? elsewhere;
   const where = section === '' ? '' : ` in ${section}`;
   return `unknown key ${quote(name)}${where}${near ? ` (did you mean "${near}"?)` : `; known are ${siblings.join(', ')}`}`;
+}
+
+function unknownPreset(key: string, name: string): string {
+  const near = suggest(name, PRESET_NAMES);
+  return `${key}: there is no built-in list ${quote(name)}${near ? ` (did you mean "${near}"?)` : `; there are ${PRESET_NAMES.join(', ')}`}`;
 }
 
 function plainPath(path: string): string {

@@ -22,7 +22,7 @@ export function readLayerFiles(input: { userConfigFile: string; projectDir: stri
   return [user, project].filter((file) => file !== undefined);
 }
 
-function readLayerFile(file: {
+export function readLayerFile(file: {
   kind: LayerFile['kind'];
   path: string;
   label: string;

@@ -17,25 +17,34 @@ const HEAD = [
   '# What is in force, and where it comes from: ags config',
 ];
 
-function sectionOf(key: KeyDoc, keys: readonly KeyDoc[]): string {
-  if (key.kind !== 'section') return [...explain(key, '# '), ...assignment(key, '#')].join('\n');
-  const inner = keys.filter(({ path }) => path.startsWith(`${key.path}.`));
-  const body = inner.flatMap((k) => [...explain(k, '#  # '), ...assignment(k, '#  ')]);
-  return [...explain(key, '# '), `#${key.path}:`, ...body].join('\n');
+function sectionOf(key: KeyDoc, keys: readonly KeyDoc[], indent = '', above?: KeyDoc): string {
+  const [words, value] = [`#${indent}${indent === '' ? ' ' : '# '}`, `#${indent}`];
+  if (key.kind !== 'section') return [...explain(key, words, above), ...assignment(key, value)].join('\n');
+  const inner = keys.filter(({ path }) => parentOf(path) === key.path);
+  const body = inner.map((k) => sectionOf(k, keys, `${indent}  `, key));
+  return [...explain(key, words, above), `${value}${nameOf(key)}:`, ...body].join('\n');
 }
 
-function explain(key: KeyDoc, prefix: string): string[] {
+function explain(key: KeyDoc, prefix: string, above: KeyDoc | undefined): string[] {
   const note =
     key.kind !== 'section' && key.trust === 'always'
       ? ' Asks.'
-      : key.kind === 'section' && key.trust === 'above'
+      : key.trust === 'above' && above?.trust !== 'above'
         ? ' Asks if above your own.'
         : '';
   return wrap(`${key.description}${note}`, 110 - prefix.length).map((line) => prefix + line);
 }
 
+function nameOf({ path }: KeyDoc): string {
+  return path.slice(path.lastIndexOf('.') + 1);
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf('.')));
+}
+
 function assignment(key: KeyDoc, prefix: string): string[] {
-  const name = key.path.slice(key.path.lastIndexOf('.') + 1);
+  const name = nameOf(key);
   if (key.builtIn !== undefined) return [`${prefix}${name}: ${key.builtIn}`];
   return stringify({ [name]: key.example }, { lineWidth: 0 })
     .trimEnd()

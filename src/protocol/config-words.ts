@@ -10,10 +10,22 @@ export const WORDS = {
   envName: 'the name of a variable: letters, digits and _, not a digit first',
   envPass: 'the name of a variable, or a prefix that ends in _*',
   pattern: 'a pattern such as *.pem, without "!" in front',
+  mode: 'on, off or record',
+  sizeOrNone: 'a size such as 512m or 4g, or none',
+  grant: 'name=host:port or name:port=host:port, such as db=localhost:5432',
+  port: 'a port such as 3000, or outside:inside such as 8080:3000',
+  block: 'a block of addresses such as 10.1.0.0/16',
+  server: 'the address of a name server, such as 127.0.0.1:53',
+  proxy: 'a proxy with its port, such as socks5://proxy.corp:1080 or http://proxy.corp:3128',
+  listen: 'an address with its port such as 127.0.0.1:3128, or unix:/path',
+  secretName: 'a name of letters, digits, - and _',
+  header: 'the name of a header, such as authorization',
+  send: 'a text with {} where the value goes, such as "Bearer {}"',
 } as const;
 
 export const SIZE = /^\d+(\.\d+)?([kmgtKMGT](i?[bB])?)?$/;
 export const SHARE = /^\d+(\.\d+)?(%|[kmgtKMGT](i?[bB])?)?$/;
+export const SIZE_OR_NONE = /^(none|\d+(\.\d+)?([kmgtKMGT](i?[bB])?)?)$/;
 export const DURATION = /^(none|(?=\d)(\d+d)?(\d+h)?(\d+m)?(\d+s)?)$/;
 export const WORKSPACES = ['auto', 'overlay', 'copy'] as const;
 export const PLACE = /^(~\/|\/)/;
@@ -23,3 +35,8 @@ export const ENV_PASS = /^[A-Za-z_]([A-Za-z0-9_]*|[A-Za-z0-9_]*_\*)$|^_\*$/;
 export const PATTERN = /^[^!]/;
 /** Relative, and not able to climb out: no name in it is empty, "." or "..". */
 export const BELOW = /^(?!\.{0,2}(\/|$))[^/]+(\/(?!\.{0,2}(\/|$))[^/]+)*\/?$/;
+export const SECRET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+export const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
+export const SEND = /^[^{}]*\{\}[^{}]*$/;
+/** An address (never a name) with a port, or the path of a Unix socket. */
+export const LISTEN = /^(unix:\/.+|(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:.]+\]):\d{1,5})$/;

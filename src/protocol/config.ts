@@ -2,7 +2,25 @@
 // Types, JSON Schema, docs/configuration.md and the file that `ags init` writes all come from this one schema.
 // `needsTrust` marks what lets a sandbox see or use more: in a project's own file it waits for `ags trust`.
 import { z } from 'zod';
-import { BELOW, DURATION, ENV_NAME, ENV_PASS, PATTERN, PLACE, SHARE, SIZE, WORDS, WORKSPACES } from './config-words.ts';
+import {
+  BELOW,
+  DURATION,
+  ENV_NAME,
+  ENV_PASS,
+  HEADER,
+  LISTEN,
+  PATTERN,
+  PLACE,
+  SECRET_NAME,
+  SEND,
+  SHARE,
+  SIZE,
+  SIZE_OR_NONE,
+  WORDS,
+  WORKSPACES,
+} from './config-words.ts';
+import { NETWORK_MODES } from './network.ts';
+import { RULE_WORDS } from './network-rule.ts';
 
 const flag = z.boolean({ error: 'true or false' });
 const text = (pattern: RegExp, expected: string) => z.string({ error: expected }).regex(pattern, { error: expected });
@@ -15,6 +33,135 @@ const bytes = (form: RegExp, error: string) =>
   z.union([z.int({ error }).positive({ error }), text(form, error)], { error });
 const pattern = text(PATTERN, WORDS.pattern);
 const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape, { error: 'keys, each with its value' });
+const words = (expected: string) => z.string({ error: expected });
+
+const source = section({
+  env: text(ENV_NAME, WORDS.envName).meta({ description: 'A variable of your environment.' }),
+  file: text(PLACE, WORDS.place).meta({ description: 'A file; line ends after the value are left out.' }),
+  command: list(words('a word of the command'), 'words: a program and its arguments')
+    .min(1, { error: 'a program and its arguments' })
+    .meta({ description: 'A program of this machine, with its arguments, that prints it.' }),
+  keychain: text(/^[^/]+\/[^/]+$/, 'service/account').meta({
+    description: "An entry of this machine's keychain: service/account.",
+  }),
+}).partial();
+
+const network = section({
+  mode: z.enum(NETWORK_MODES, { error: WORDS.mode }).meta({
+    description:
+      'on: what a rule allows can be reached. record: you are asked about the rest, and all of it is noted for `ags net lock`. off: nothing but loopback.',
+    examples: ['on'],
+    needsTrust: 'above your own',
+  }),
+  defaults: flag.meta({
+    description: 'Start from the built-in default list: source hosting, package registries, model APIs, IDE services.',
+    examples: [true],
+    needsTrust: 'above your own',
+  }),
+  presets: list(words('the name of a built-in list'), 'names of built-in lists').meta({
+    description: 'Further built-in lists of hosts.',
+    examples: [['docker']],
+    needsTrust: true,
+  }),
+  allow: list(words(RULE_WORDS), 'rules').meta({
+    description:
+      'What may be reached: a host, `*.example.com` for all below it, with a port other than 443, with `http://` for port 80, or with methods and a path.',
+    examples: [['example.com', '*.example.com', 'example.com:8443', 'GET,HEAD api.example.com/v1/*']],
+    needsTrust: true,
+  }),
+  deny: list(words(RULE_WORDS), 'rules').meta({
+    description: 'What may not. This wins over every `allow`, wherever it stands.',
+    examples: [['gist.github.com']],
+  }),
+  addresses: list(words(WORDS.block), 'blocks of addresses').meta({
+    description:
+      'Private, loopback and other special addresses that allowed names may lead to. Without it they never do.',
+    examples: [['10.1.0.0/16']],
+    needsTrust: true,
+  }),
+  tcp: list(words(WORDS.grant), 'grants such as db=localhost:5432').meta({
+    description:
+      'Single services, of any protocol: a name that exists inside, and the host and port that it leads to. The port inside is the same unless it is given.',
+    examples: [['db=localhost:5432', 'cache:6380=10.0.0.5:6379']],
+    needsTrust: true,
+  }),
+  publish: list(
+    z.union([count(1, 65_535), words(WORDS.port)], { error: WORDS.port }),
+    'ports such as 3000 or "8080:3000"',
+  ).meta({
+    description:
+      'Ports of the sandbox that your own loopback has too, as port or outside:inside. If the port is taken, another is chosen and said.',
+    examples: [[3000, '8080:3000']],
+    needsTrust: true,
+  }),
+  upstream: list(
+    section({
+      proxy: words(WORDS.proxy).meta({ description: 'http:// or socks5://, with host and port.' }),
+      auth: source.meta({ description: 'Where "user:password" is kept: one of these.' }).optional(),
+      hosts: list(words('a host or *.suffix'), 'hosts')
+        .meta({ description: 'Only for these hosts. Without it for all.', examples: [['*.corp']] })
+        .optional(),
+      resolve: z.enum(['here', 'there'], { error: 'here or there' }).optional().meta({
+        description:
+          'Who looks names up: here (and the address is checked), or there, by the proxy, for names that only it knows.',
+      }),
+    }),
+    'entries such as - proxy: socks5://proxy.corp:1080',
+  ).meta({
+    description: 'Proxies to go through. The first that has the host is used.',
+    examples: [[{ proxy: 'socks5://proxy.corp:1080', hosts: ['*.corp'], resolve: 'there' }]],
+    needsTrust: true,
+  }),
+  dns: list(words(WORDS.server), 'addresses of name servers').meta({
+    description: 'Name servers to ask instead of those of this machine. A sandbox itself never asks any.',
+    examples: [['127.0.0.1:53']],
+    needsTrust: true,
+  }),
+  askSeconds: count(1, 3600).meta({
+    description: 'With mode record: how long a connection waits for your answer.',
+    examples: [60],
+  }),
+  limits: section({
+    connections: count(1, 65_535).meta({ description: 'Connections open at one time.', examples: [512] }),
+    perSecond: count(1, 100_000).meta({ description: 'New connections in a second, on average.', examples: [200] }),
+    bytesOut: bytes(SIZE_OR_NONE, WORDS.sizeOrNone).meta({ description: 'Sent out in all.', examples: ['10g'] }),
+  })
+    .partial()
+    .meta({ description: 'How much a sandbox may use of the network.', needsTrust: 'above your own' }),
+})
+  .partial()
+  .meta({
+    description: 'What a sandbox may reach. What no rule allows does not exist for it, names included.',
+  });
+
+const secrets = list(
+  section({
+    name: text(SECRET_NAME, WORDS.secretName).meta({ description: 'What messages call it.' }),
+    host: words('the host that it is for').meta({
+      description: 'The one host that it is sent to, with a port if it is not 443. It has to be allowed as well.',
+    }),
+    header: text(HEADER, WORDS.header)
+      .optional()
+      .meta({ description: 'The one header it stands in: `authorization`.' }),
+    send: text(SEND, WORDS.send).optional().meta({
+      description:
+        'Set the header to this on every request, with {} for the value. Without it, only the placeholder is replaced.',
+    }),
+    env: text(ENV_NAME, WORDS.envName).optional().meta({
+      description: 'The variable inside that holds a placeholder for it.',
+    }),
+    endpoint: text(ENV_NAME, WORDS.envName).optional().meta({
+      description: 'The variable inside that holds the URL of an endpoint on loopback that leads to the host.',
+    }),
+    from: source.meta({ description: 'Where the value is kept, outside: one of these.' }),
+  }),
+  'secrets, each with name, host and from',
+).meta({
+  description:
+    'Tokens that programs inside use without seeing them: they have a placeholder, and the value takes its place on the way to one host, in one header.',
+  examples: [[{ name: 'github', host: 'api.github.com', env: 'GITHUB_TOKEN', from: { env: 'GITHUB_TOKEN' } }]],
+  needsTrust: true,
+});
 
 export const ConfigFile = section({
   user: count(1, 65_533).meta({
@@ -135,6 +282,29 @@ export const ConfigFile = section({
   })
     .partial()
     .meta({ description: 'What programs may ask of the kernel.' }),
+  network,
+  secrets,
+  gateway: section({
+    listen: list(text(LISTEN, WORDS.listen), 'places to listen at').meta({
+      description: 'Where clients come to: `127.0.0.1:3128`, `[::1]:3128`, or `unix:/run/ags/gateway.sock`.',
+      examples: [['127.0.0.1:3128']],
+    }),
+    admin: text(LISTEN, WORDS.listen).meta({
+      description: 'Where `/healthz` and `/metrics` are answered.',
+      examples: ['127.0.0.1:9180'],
+    }),
+    log: text(PLACE, WORDS.place).meta({
+      description: 'The file of the decision log.',
+      examples: ['/var/log/ags/network.jsonl'],
+    }),
+    token: source.meta({
+      description:
+        'What clients have to give as the password of the proxy. Needed where others than this machine can connect.',
+      examples: [{ env: 'AGS_GATEWAY_TOKEN' }],
+    }),
+  })
+    .partial()
+    .meta({ description: 'For `ags gateway` alone: a gateway that runs on its own.' }),
   review: section({
     risky: list(pattern, 'patterns').meta({
       description:

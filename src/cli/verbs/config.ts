@@ -5,9 +5,16 @@ import { join } from 'node:path';
 import type { ConfigInput, EffectiveConfig } from '../../config/effective.ts';
 import { LIMIT_KINDS, LIMIT_NAMES } from '../../config/limits.ts';
 import { loadConfig } from '../../config/load.ts';
+import { formatSource } from '../../config/network-asks.ts';
+import { formatGrant, formatPort, formatProxy } from '../../config/network-text.ts';
+import { DEFAULT_LIST } from '../../config/network.ts';
 import { suggest } from '../../config/suggest.ts';
 import { visible } from '../../lib/sanitize.ts';
+import { formatSize } from '../../lib/units.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
+import { hostAndPort } from '../../protocol/host-name.ts';
+import { formatRule } from '../../protocol/network-rule.ts';
+import type { NetworkRule } from '../../protocol/network.ts';
 import { findProject } from '../../tasks/project.ts';
 import type { Context, Verb } from '../verb.ts';
 
@@ -92,7 +99,41 @@ function rowsOf(config: EffectiveConfig): Row[] {
     ),
     one('kernel.ptrace', config.kernel.ptrace),
     one('kernel.unixSockets', config.kernel.unixSockets),
+    ...networkRows(config, one, many),
+    ...config.secrets.map((secret, i): Row => ({
+      name: `secrets[${i}]`,
+      value: `${secret.name}: ${formatSource(secret.from)}, for ${hostAndPort(secret.host, secret.port)}`,
+      origin: secret.origin,
+    })),
     ...many('review.risky', config.risky),
+  ];
+}
+
+function networkRows(
+  { network }: EffectiveConfig,
+  one: (name: string, value: string | number | boolean) => Row,
+  many: (name: string, list: readonly string[]) => Row[],
+): Row[] {
+  const own = <T extends { origin: string }>(name: string, list: readonly T[], text: (value: T) => string): Row[] =>
+    list.map((value, i) => ({ name: `network.${name}[${i}]`, value: text(value), origin: value.origin }));
+  const rules = (action: NetworkRule['action']): NetworkRule[] =>
+    network.rules.filter((rule) => rule.action === action);
+  const named = network.presets.filter((name) => name !== DEFAULT_LIST);
+  return [
+    one('network.mode', network.mode),
+    one('network.defaults', named.length < network.presets.length),
+    ...many('network.presets', named),
+    ...own('allow', rules('allow'), formatRule),
+    ...own('deny', rules('deny'), formatRule),
+    ...many('network.addresses', network.addresses),
+    ...own('tcp', network.tcp, formatGrant),
+    ...many('network.publish', network.publish.map(formatPort)),
+    ...own('upstream', network.upstreams, formatProxy),
+    ...many('network.dns', network.dns),
+    one('network.askSeconds', network.askSeconds),
+    one('network.limits.connections', network.limits.connections),
+    one('network.limits.perSecond', network.limits.perSecond),
+    one('network.limits.bytesOut', network.limits.bytesOut === null ? 'none' : formatSize(network.limits.bytesOut)),
   ];
 }
 
@@ -160,6 +201,16 @@ const KEYS = [
   'reveal',
   'limits',
   'kernel',
+  'network',
+  'network.presets',
+  'network.allow',
+  'network.deny',
+  'network.addresses',
+  'network.tcp',
+  'network.publish',
+  'network.upstream',
+  'network.dns',
+  'secrets',
   'review',
   'review.risky',
 ];

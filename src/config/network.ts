@@ -1,0 +1,137 @@
+// config/network.ts: the `network` section of all layers, as one policy. Pure.
+// Invariant: what is not understood completely is refused with its place; nothing in a later layer takes a deny back.
+import { WORDS } from '../protocol/config-words.ts';
+import { parseRule, RULE_WORDS } from '../protocol/network-rule.ts';
+import type { NetworkLimits, NetworkPolicy, NetworkRule, TcpGrant, UpstreamProxy } from '../protocol/network.ts';
+import { parseSize } from '../lib/units.ts';
+import { NETWORK, NETWORK_LIMITS } from './defaults.ts';
+import { collect, quote, wrongValue, type Item, type Layer } from './layer.ts';
+import { parseBlock, parseGrant, parsePattern, parsePort, parseProxy, parseServer } from './network-words.ts';
+import { readSource } from './secrets.ts';
+
+/** Stands for all built-in lists that are in force unless somebody says otherwise. */
+export const DEFAULT_LIST = 'default';
+
+type Values = Layer['values'];
+/** The last layer that has a value decides; its place is noted. */
+type Last = <T>(key: string, builtIn: T, pick: (values: Values) => T | undefined) => T;
+
+export function mergeNetwork(
+  layers: readonly Layer[],
+  home: string,
+  last: Last,
+  origins: Record<string, string>,
+): NetworkPolicy {
+  const list = <T, P>(
+    key: string,
+    pick: (values: Values) => readonly T[] | undefined,
+    parse: (value: T) => P,
+    what: string,
+  ): Meaning<P>[] => {
+    const parsed = unique(collect(layers, key, pick).map((item) => ({ ...item, value: read(item, parse, what) })));
+    for (const [i, { origin }] of parsed.entries()) origins[`${key}[${i}]`] = origin;
+    return parsed.map(({ value }) => value);
+  };
+  const defaults = last<boolean>('network.defaults', NETWORK.defaults, (v) => v.network?.defaults);
+  const presets = list('network.presets', (v) => v.network?.presets, String, '');
+  return {
+    mode: last<NetworkPolicy['mode']>('network.mode', NETWORK.mode, (v) => v.network?.mode),
+    presets: defaults ? [DEFAULT_LIST, ...presets] : presets,
+    rules: [...rulesOf(layers, 'allow'), ...rulesOf(layers, 'deny')],
+    addresses: list('network.addresses', (v) => v.network?.addresses, parseBlock, WORDS.block),
+    tcp: grantsOf(layers),
+    publish: list('network.publish', (v) => v.network?.publish, parsePort, WORDS.port),
+    upstreams: collect(layers, 'network.upstream', (v) => v.network?.upstream).map((item) => upstreamOf(item, home)),
+    dns: list('network.dns', (v) => v.network?.dns, parseServer, WORDS.server),
+    limits: limitsOf(layers, last),
+    askSeconds: last<number>('network.askSeconds', NETWORK.askSeconds, (v) => v.network?.askSeconds),
+  };
+}
+
+type Meaning<P> = Exclude<P, { readonly problem: string }>;
+
+/** The value, or an error that says where it stands and what was expected. */
+function read<T, P>(item: Item<T>, parse: (value: T) => P, what: string): Meaning<P> {
+  const parsed = parse(item.value);
+  if (!isProblem(parsed)) return parsed as Meaning<P>;
+  throw wrongValue(item.layer, item.key, `${quote(item.value)}: ${parsed.problem}`, `Expected is ${what}.`);
+}
+
+function isProblem(value: unknown): value is { problem: string } {
+  return typeof value === 'object' && value !== null && 'problem' in value;
+}
+
+/** The first of each. */
+function unique<T>(items: readonly Item<T>[]): Item<T>[] {
+  const seen = new Map(items.toReversed().map((item) => [JSON.stringify(item.value), item]));
+  return items.filter((item) => seen.get(JSON.stringify(item.value)) === item);
+}
+
+function rulesOf(layers: readonly Layer[], action: NetworkRule['action']): NetworkRule[] {
+  const items = collect(layers, `network.${action}`, (v) => v.network?.[action]);
+  return unique(items.map((item) => ({ ...item, value: read(item, parseRule, RULE_WORDS) }))).map(
+    ({ value, origin }) => ({ action, ...value, origin }),
+  );
+}
+
+function grantsOf(layers: readonly Layer[]): TcpGrant[] {
+  const items = unique(
+    collect(layers, 'network.tcp', (v) => v.network?.tcp).map((item) => ({
+      ...item,
+      value: read(item, parseGrant, WORDS.grant),
+    })),
+  );
+  for (const [i, { value, layer, key }] of items.entries()) {
+    const first = items.slice(0, i).find((other) => other.value.name === value.name);
+    if (first !== undefined)
+      throw wrongValue(
+        layer,
+        key,
+        `${quote(value.name)} is already granted at ${first.origin}`,
+        'Give one of the two another name.',
+      );
+  }
+  return items.map(({ value, origin }) => ({ ...value, origin }));
+}
+
+function upstreamOf(
+  { value, layer, key, origin }: Item<NonNullable<NonNullable<Values['network']>['upstream']>[number]>,
+  home: string,
+): UpstreamProxy {
+  const proxy = parseProxy(value.proxy);
+  if ('problem' in proxy)
+    throw wrongValue(layer, `${key}.proxy`, `${quote(value.proxy)}: ${proxy.problem}`, `Expected is ${WORDS.proxy}.`);
+  const hosts = value.hosts?.map((text, i) => {
+    const host = parsePattern(text);
+    if (typeof host === 'string') return host;
+    throw wrongValue(layer, `${key}.hosts[${i}]`, `${quote(text)}: ${host.problem}`, 'Expected is a host, or *.corp.');
+  });
+  return {
+    ...proxy,
+    auth: value.auth === undefined ? null : readSource(value.auth, layer, `${key}.auth`, home),
+    hosts: hosts ?? null,
+    resolve: value.resolve ?? 'here',
+    origin,
+  };
+}
+
+function limitsOf(layers: readonly Layer[], last: Last): NetworkLimits {
+  const of = (name: keyof typeof NETWORK_LIMITS): string =>
+    String(last<string | number>(`network.limits.${name}`, NETWORK_LIMITS[name], (v) => v.network?.limits?.[name]));
+  const bytesOut = of('bytesOut');
+  const parsed = bytesOut === 'none' ? null : parseSize(bytesOut);
+  if (parsed === undefined || (parsed !== null && parsed < LEAST_BYTES)) {
+    const layer = layers.findLast(({ values }) => values.network?.limits?.bytesOut !== undefined);
+    if (layer !== undefined)
+      throw wrongValue(
+        layer,
+        'network.limits.bytesOut',
+        parsed === undefined
+          ? `expected ${WORDS.sizeOrNone}, found ${quote(bytesOut)}`
+          : `${quote(bytesOut)} is too little for one request; the least is 64k`,
+      );
+  }
+  return { connections: Number(of('connections')), perSecond: Number(of('perSecond')), bytesOut: parsed ?? null };
+}
+
+const LEAST_BYTES = 64 * 1024;

@@ -1,0 +1,42 @@
+// gateway/admin.ts: health and figures of a gateway that runs on its own, for whoever looks after it. Nothing can be changed here.
+// Invariant: it tells numbers, never a host, a path or a secret.
+import { createServer, type Server } from 'node:http';
+import type { Gateway } from './gateway.ts';
+
+export function serveAdmin(gateway: Gateway, startedMs: number, now: () => number): Server {
+  return createServer((request, response) => {
+    const say = (status: number, text: string): void => {
+      response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' });
+      response.end(request.method === 'HEAD' ? undefined : text);
+    };
+    if (request.method !== 'GET' && request.method !== 'HEAD') return say(405, 'GET only\n');
+    if (request.url === '/healthz') return say(200, 'ok\n');
+    if (request.url === '/metrics') return say(200, metrics(gateway, now() - startedMs));
+    say(404, 'There are /healthz and /metrics.\n');
+  });
+}
+
+/** In the text format of Prometheus. */
+function metrics({ stats, rules, asks }: Gateway, upMs: number): string {
+  const lines: string[] = [];
+  const put = (
+    name: string,
+    kind: 'counter' | 'gauge',
+    help: string,
+    values: readonly [label: string, value: number][],
+  ) =>
+    lines.push(
+      `# HELP ags_gateway_${name} ${help}`,
+      `# TYPE ags_gateway_${name} ${kind}`,
+      ...values.map(([label, value]) => `ags_gateway_${name}${label} ${value}`),
+    );
+  put('decisions_total', 'counter', 'Decisions by verdict.', [
+    ...Object.entries(stats.decisions).map(([verdict, count]): [string, number] => [`{verdict="${verdict}"}`, count]),
+  ]);
+  put('connections_open', 'gauge', 'Connections that are open now.', [['', stats.open]]);
+  put('sent_bytes_total', 'counter', 'Bytes sent to origins.', [['', stats.bytesOut]]);
+  put('asks_waiting', 'gauge', 'Hosts that wait for a person.', [['', asks.length]]);
+  put('rules', 'gauge', 'Rules in force.', [['', rules.length]]);
+  put('up_seconds', 'gauge', 'Seconds since the start.', [['', Math.round(upMs / 1000)]]);
+  return `${lines.join('\n')}\n`;
+}

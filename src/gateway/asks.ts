@@ -1,0 +1,68 @@
+// gateway/asks.ts: connections that wait for a person, in record mode.
+// Invariant: whoever nobody has answered in time has been answered with no.
+import type { Verdict } from './rules.ts';
+
+export interface Ask {
+  readonly host: string;
+  readonly port: number;
+  readonly sinceMs: number;
+  readonly count: number;
+}
+
+export interface Asks {
+  /** Resolves with what the rules say when they speak of it, or with null when the time is over. */
+  wait(host: string, port: number): Promise<Verdict | null>;
+  /** The rules have changed. */
+  reconsider(): void;
+  list(): readonly Ask[];
+  close(): void;
+}
+
+interface Waiting {
+  readonly host: string;
+  readonly port: number;
+  readonly sinceMs: number;
+  readonly answers: ((verdict: Verdict | null) => void)[];
+  readonly timer: NodeJS.Timeout;
+}
+
+export function createAsks(input: {
+  seconds: number;
+  now: () => number;
+  decide: (host: string, port: number) => Verdict;
+  onAsk: (ask: Ask) => void;
+}): Asks {
+  const waiting = new Map<string, Waiting>();
+  const settle = (key: string, verdict: Verdict | null): void => {
+    const ask = waiting.get(key);
+    if (ask === undefined) return;
+    waiting.delete(key);
+    clearTimeout(ask.timer);
+    for (const answer of ask.answers) answer(verdict);
+  };
+  return {
+    wait(host, port) {
+      if (input.seconds === 0) return Promise.resolve(null);
+      const key = `${host} ${port}`;
+      return new Promise((resolve) => {
+        const ask = waiting.get(key);
+        if (ask !== undefined) return void ask.answers.push(resolve);
+        const timer = setTimeout(() => settle(key, null), input.seconds * 1000);
+        const sinceMs = input.now();
+        waiting.set(key, { host, port, sinceMs, answers: [resolve], timer });
+        input.onAsk({ host, port, sinceMs, count: 1 });
+      });
+    },
+    reconsider() {
+      for (const [key, { host, port }] of waiting) {
+        const verdict = input.decide(host, port);
+        if (verdict.kind === 'allowed' || !verdict.unknown) settle(key, verdict);
+      }
+    },
+    list: () =>
+      [...waiting.values()].map(({ host, port, sinceMs, answers }) => ({ host, port, sinceMs, count: answers.length })),
+    close() {
+      for (const key of waiting.keys()) settle(key, null);
+    },
+  };
+}

@@ -1,0 +1,85 @@
+// gateway/doors.ts: the doors for programs that know nothing of a proxy. They ask for a name, get an address of loopback that
+// stands for it, and connect to that.
+// Invariant: the name that stands behind the address and the name that is spoken must be the same.
+import { canonicalHost, hostAndPort } from '../protocol/host-name.ts';
+import { httpAnswer, sayAndClose } from './answers.ts';
+import { readFirst } from './first-bytes.ts';
+import { readAuthority, type Travel } from './front.ts';
+import type { BoundSecret } from './gateway.ts';
+import type { Names } from './names.ts';
+import type { Passages } from './passage.ts';
+import { headerValues, readRequestHead } from './request-head.ts';
+import type { createTravel } from './travel.ts';
+import type { Visit } from './visit.ts';
+
+/** A fatal alert, "access denied": what TLS has to say no. */
+const ACCESS_DENIED = Buffer.from([0x15, 3, 3, 0, 2, 2, 49]);
+
+export function serveTls(visit: Visit, names: Names, travel: Travel): void {
+  const host = nameBehind(visit, names);
+  if (host === null) return stray(visit);
+  travel.settled(visit);
+  travel.tunnel(visit, { kind: 'name', host }, 443, Buffer.alloc(0), {
+    granted: () => undefined,
+    refused: () => sayAndClose(visit.socket, ACCESS_DENIED),
+  });
+}
+
+export function serveWeb(visit: Visit, names: Names, travel: Travel): void {
+  const host = nameBehind(visit, names);
+  if (host === null) return stray(visit);
+  readFirst(visit.socket, Buffer.alloc(0), (bytes, seen) => {
+    const result = readRequestHead(bytes, seen);
+    if (result.kind === 'more') return null;
+    if (result.kind === 'bad') return () => refuse(visit, result.status, result.problem);
+    return () => {
+      const named = readAuthority(headerValues(result.head, 'host')[0] ?? '')?.name.host;
+      if (named !== host) return refuse(visit, 421, 'its Host is not the host it connected to');
+      travel.settled(visit);
+      travel.plainHttp(visit, { kind: 'name', host }, 80, bytes);
+    };
+  });
+}
+
+/** `http://127.0.0.1:3129/<name of the secret>/...` stands for `https://<its host>/...`. */
+export function serveEndpoint(
+  visit: Visit,
+  secrets: readonly BoundSecret[],
+  passages: Passages,
+  travel: ReturnType<typeof createTravel>,
+): void {
+  readFirst(visit.socket, Buffer.alloc(0), (bytes, seen) => {
+    const result = readRequestHead(bytes, seen);
+    if (result.kind === 'more') return null;
+    if (result.kind === 'bad') return () => refuse(visit, result.status, result.problem);
+    const name = /^\/([A-Za-z0-9_-]+)(?:[/?]|$)/.exec(result.head.target)?.[1];
+    const bound = secrets.filter((secret) => secret.viaEndpoint && secret.name === name);
+    const [first] = bound;
+    if (first === undefined)
+      return () => refuse(visit, 404, 'no endpoint has this name; they are listed by: ags net rules');
+    return () => {
+      travel.settled(visit);
+      const target = canonicalHost(first.host.includes(':') ? `[${first.host}]` : first.host);
+      if (target === null) return refuse(visit, 502, `${hostAndPort(first.host, first.port)} is not a host`);
+      void passages.permit(visit, target, first.port).then((permission) => {
+        if (permission.kind === 'refused')
+          return sayAndClose(visit.socket, httpAnswer(permission.status, permission.sentence));
+        travel.endpoint(visit, permission, bytes, `/${first.name}`, bound);
+      });
+    };
+  });
+}
+
+function nameBehind(visit: Visit, names: Names): string | null {
+  return names.nameOf(visit.socket.localAddress ?? '') ?? null;
+}
+
+function stray(visit: Visit): void {
+  visit.finish('denied', 'no allowed host has this address');
+  visit.socket.destroy();
+}
+
+function refuse(visit: Visit, status: number, problem: string): void {
+  visit.finish('denied', problem);
+  sayAndClose(visit.socket, httpAnswer(status, `ags: ${problem}`));
+}

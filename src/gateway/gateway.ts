@@ -1,0 +1,230 @@
+// gateway/gateway.ts: the only way out of a sandbox. Doors bring connections in; each is decided, carried and written down.
+// Invariant: one decision function for every door; when the gateway is closed, every connection is.
+import type { Socket } from 'node:net';
+import { canonicalHost } from '../protocol/host-name.ts';
+import type { Decision, Entrance, NetworkPolicy, NetworkRule, TcpGrant } from '../protocol/network.ts';
+import { createGuard } from './address.ts';
+import { httpAnswer, sayAndClose } from './answers.ts';
+import { createAsks, type Ask } from './asks.ts';
+import type { Authority } from './certificate.ts';
+import { createDialer, type DialUpstream } from './dial.ts';
+import { serveEndpoint, serveTls, serveWeb } from './doors.ts';
+import { serveProxy } from './front.ts';
+import type { LiveSecret } from './intercept.ts';
+import { createBudget, type Refusal } from './limits.ts';
+import { createNames } from './names.ts';
+import { createPassages } from './passage.ts';
+import { openOrigin } from './relay.ts';
+import { createResolver } from './resolve.ts';
+import { compileRules } from './rules.ts';
+import { SOCKS, socksReply } from './socks5.ts';
+import { createTravel } from './travel.ts';
+import { carry } from './tunnel.ts';
+import { createVisits, type Visit } from './visit.ts';
+
+/** A secret whose value is known, and where it may go. */
+export interface BoundSecret extends LiveSecret {
+  readonly host: string;
+  readonly port: number;
+  readonly viaEndpoint: boolean;
+}
+
+export type GatewayDoor =
+  | { readonly kind: 'proxy' | 'tls' | 'web' | 'endpoint' }
+  | { readonly kind: 'tcp'; readonly grant: TcpGrant };
+
+export interface GatewayInput {
+  readonly run: string;
+  readonly policy: NetworkPolicy;
+  /** Built-in ones included. */
+  readonly rules: readonly NetworkRule[];
+  readonly secrets: readonly BoundSecret[];
+  readonly upstreams: readonly DialUpstream[];
+  readonly authority: Authority | null;
+  /** Whom an origin's certificate must come from, where its TLS is ended here. */
+  readonly roots: () => readonly string[];
+  readonly ownAddresses: () => readonly string[];
+  /** The addresses inside of the names of tcp grants. */
+  readonly grantAddresses: ReadonlyMap<string, string>;
+  readonly log: (decision: Decision) => void;
+  readonly onLimit: (refusal: Refusal) => void;
+  readonly onAsk: (ask: Ask) => void;
+  readonly who: ((peerPort: number) => Promise<string | undefined>) | null;
+  readonly isToken: ((given: string) => boolean) | null;
+  readonly now: () => number;
+}
+
+export interface Gateway {
+  enter(door: GatewayDoor, socket: Socket): void;
+  /** What a program inside asks the name service; null: no answer. */
+  answerName(question: Buffer): Buffer | null;
+  /** In force from now on; open connections stay as they are. */
+  setRules(rules: readonly NetworkRule[]): void;
+  readonly rules: readonly NetworkRule[];
+  readonly asks: readonly Ask[];
+  readonly stats: {
+    readonly open: number;
+    readonly bytesOut: number;
+    readonly decisions: Readonly<Record<string, number>>;
+  };
+  close(): void;
+}
+
+const CONNECT_MS = 15_000;
+
+export function createGateway(input: GatewayInput): Gateway {
+  const { policy, now } = input;
+  let rules = compileRules([...input.rules, ...secretRules(input.secrets)]);
+  const decisions = { allowed: 0, denied: 0, failed: 0 };
+  const log = (decision: Decision): void => {
+    decisions[decision.verdict]++;
+    input.log(decision);
+  };
+  const budget = createBudget(policy.limits);
+  const resolver = createResolver({ servers: policy.dns });
+  const guard = createGuard({ granted: policy.addresses, ownAddresses: input.ownAddresses });
+  const dialer = createDialer({ resolver, guard, upstreams: input.upstreams, connectTimeoutMs: CONNECT_MS });
+  const asks =
+    policy.mode === 'record'
+      ? createAsks({ seconds: policy.askSeconds, now, decide: (h, p) => rules.connect(h, p), onAsk: input.onAsk })
+      : null;
+  const visits = createVisits({ run: input.run, budget, now, log, onLimit: input.onLimit, who: input.who, tell });
+  const passages = createPassages({ rules: () => rules, asks, dialer });
+  const unknownNames = new Map<string, number>();
+  const names = createNames({ allowed: mayBeNamed, fixed: input.grantAddresses });
+  const travel = createTravel({
+    passages,
+    rules: () => rules,
+    secretsFor: (host, port) =>
+      input.secrets.filter((secret) => secret.host === host && secret.port === port && !secret.viaEndpoint),
+    authority: input.authority,
+    roots: input.roots,
+    settled: visits.settled,
+    isToken: input.isToken,
+    logRequest: (visit, request) =>
+      log({
+        at: new Date(now()).toISOString(),
+        run: input.run,
+        by: visit.by,
+        host: visit.host,
+        port: visit.port,
+        ...(visit.address === undefined ? {} : { address: visit.address }),
+        ...request,
+      }),
+  });
+
+  /** While unknown hosts are asked about, their names have to lead somewhere. */
+  function mayBeNamed(host: string): boolean {
+    if (rules.knows(host) || (asks !== null && rules.connect(host, 443).kind === 'denied')) return true;
+    noteName(host);
+    return false;
+  }
+
+  // A program that does not know of the proxy asks for a name first, and that is all anyone sees of it.
+  function noteName(host: string): void {
+    const at = now();
+    if (at - (unknownNames.get(host) ?? -Infinity) < NAME_NOTED_MS) return;
+    if (unknownNames.size >= NAMES_NOTED) unknownNames.clear();
+    unknownNames.set(host, at);
+    const verdict = rules.connect(host, 443);
+    const reason = verdict.kind === 'denied' ? verdict.reason : 'no port of it is allowed';
+    log({
+      at: new Date(at).toISOString(),
+      run: input.run,
+      by: 'name',
+      host,
+      port: 0,
+      verdict: 'denied',
+      reason,
+      bytesOut: 0,
+      bytesIn: 0,
+      ms: 0,
+    });
+  }
+
+  async function enterGrant(visit: Visit, grant: TcpGrant): Promise<void> {
+    visits.settled(visit);
+    visit.host = grant.host;
+    visit.port = grant.hostPort;
+    const kind = canonicalHost(grant.host.includes(':') ? `[${grant.host}]` : grant.host)?.kind ?? 'name';
+    const opened = await dialer.dial(
+      { host: grant.host, port: grant.hostPort, kind, granted: true, exact: true },
+      openOrigin,
+    );
+    if (opened.kind === 'refused') {
+      visit.finish('failed', opened.reason);
+      return void visit.socket.destroy();
+    }
+    opened.socket.on('error', () => undefined);
+    visit.address = opened.address;
+    carry(visit, opened, Buffer.alloc(0), `tcp grant ${grant.name} (${grant.origin})`, 'any');
+  }
+
+  return {
+    enter(door, socket) {
+      const visit = visits.welcome(socket, ENTRANCES[door.kind]);
+      if (visit === null) return;
+      switch (door.kind) {
+        case 'proxy':
+          return serveProxy(visit, travel);
+        case 'tls':
+          return serveTls(visit, names, travel);
+        case 'web':
+          return serveWeb(visit, names, travel);
+        case 'endpoint':
+          return serveEndpoint(visit, input.secrets, passages, travel);
+        case 'tcp':
+          return void enterGrant(visit, door.grant);
+      }
+    },
+    answerName: (question) => names.answer(question),
+    setRules(list) {
+      rules = compileRules([...list, ...secretRules(input.secrets)]);
+      asks?.reconsider();
+    },
+    get rules() {
+      return rules.list;
+    },
+    get asks() {
+      return asks?.list() ?? [];
+    },
+    get stats() {
+      return { open: visits.open, bytesOut: budget.bytesOut, decisions };
+    },
+    close() {
+      asks?.close();
+      visits.close();
+      resolver.close();
+    },
+  };
+}
+
+const NAME_NOTED_MS = 60_000;
+const NAMES_NOTED = 1000;
+
+const ENTRANCES: Readonly<Record<GatewayDoor['kind'], Entrance>> = {
+  proxy: 'connect',
+  tls: 'tls',
+  web: 'http',
+  endpoint: 'endpoint',
+  tcp: 'tcp',
+};
+
+/** Who gives a secret for a host means that host to be reached. */
+function secretRules(secrets: readonly BoundSecret[]): NetworkRule[] {
+  return secrets.map(({ host, port, name }) => ({
+    action: 'allow',
+    host,
+    port,
+    methods: null,
+    path: null,
+    origin: `secret ${name}`,
+  }));
+}
+
+/** Too many: said in the language of whoever came, as far as that is known before the first byte. */
+function tell(socket: Socket, by: Entrance, reason: string): void {
+  if (by === 'connect' || by === 'http' || by === 'endpoint')
+    return sayAndClose(socket, httpAnswer(503, `ags: refused by the network policy of this sandbox: ${reason}`));
+  sayAndClose(socket, by === 'socks5' ? socksReply(SOCKS.notAllowed) : '');
+}

@@ -1,0 +1,57 @@
+// gateway/race.ts: connect to the first of several addresses that answers (RFC 8305).
+// Invariant: exactly one socket is left open, or none.
+import type { Socket } from 'node:net';
+
+export type Raced =
+  | { readonly kind: 'open'; readonly socket: Socket; readonly address: string }
+  /** The code of the first address that failed, ETIMEDOUT if none answered in time. */
+  | { readonly kind: 'failed'; readonly code: string };
+
+/** The next address is tried when one has failed, and when one has been silent for a while, without giving that one up. */
+export function race(
+  addresses: readonly string[],
+  open: (address: string) => Socket,
+  timeoutMs: number,
+): Promise<Raced> {
+  return new Promise((resolve) => {
+    const trying = new Set<Socket>();
+    let next = 0;
+    let firstCode: string | null = null;
+    let settled = false;
+    let patience: NodeJS.Timeout | undefined;
+    const deadline = setTimeout(() => settle({ kind: 'failed', code: 'ETIMEDOUT' }), timeoutMs);
+
+    function settle(result: Raced): void {
+      settled = true;
+      clearTimeout(deadline);
+      clearTimeout(patience);
+      for (const socket of trying) if (result.kind === 'failed' || result.socket !== socket) socket.destroy();
+      resolve(result);
+    }
+
+    function tryNext(): void {
+      clearTimeout(patience);
+      if (settled) return;
+      const address = addresses[next++];
+      if (address === undefined) {
+        if (trying.size === 0) settle({ kind: 'failed', code: firstCode ?? 'EADDRNOTAVAIL' });
+        return;
+      }
+      const socket = open(address);
+      trying.add(socket);
+      socket.once('connect', () => {
+        if (!settled) settle({ kind: 'open', socket, address });
+      });
+      // It stays: whoever takes the socket over may be a moment late.
+      socket.on('error', (error: NodeJS.ErrnoException) => {
+        if (!trying.delete(socket) || settled) return;
+        firstCode ??= error.code ?? 'error';
+        tryNext();
+      });
+      if (next < addresses.length) patience = setTimeout(tryNext, STEP_MS);
+    }
+    tryNext();
+  });
+}
+
+const STEP_MS = 250;

@@ -1,0 +1,163 @@
+// gateway/travel.ts: take a visitor where the rules allow: through a tunnel as it is, or request by request where a rule or a
+// secret needs that.
+// Invariant: TLS is ended here only for hosts that a rule about requests or a secret names; every other is passed through.
+import type { Socket } from 'node:net';
+import { hostAndPort } from '../protocol/host-name.ts';
+import type { Decision } from '../protocol/network.ts';
+import { httpAnswer, policySentence, sayAndClose } from './answers.ts';
+import type { Authority } from './certificate.ts';
+import type { Travel } from './front.ts';
+import type { InterceptInput, LiveSecret } from './intercept.ts';
+import type { Opened, Passages, Permission } from './passage.ts';
+import type { Rules } from './rules.ts';
+import { carry, readHello } from './tunnel.ts';
+import type { Visit } from './visit.ts';
+
+type Granted = Extract<Permission, { kind: 'granted' }>;
+
+export interface TravelInput {
+  readonly passages: Passages;
+  readonly rules: () => Rules;
+  readonly secretsFor: (host: string, port: number) => readonly LiveSecret[];
+  /** null: this sandbox trusts nobody but the world's authorities, so nothing can be looked into. */
+  readonly authority: Authority | null;
+  readonly roots: () => readonly string[];
+  readonly settled: (visit: Visit) => void;
+  readonly isToken: Travel['isToken'];
+  readonly logRequest: (visit: Visit, request: RequestLine) => void;
+}
+
+export type RequestLine = Pick<Decision, 'verdict' | 'reason' | 'bytesOut' | 'bytesIn' | 'ms'> & {
+  readonly method: string;
+  readonly path: string;
+};
+
+const UNPREPARED =
+  'its rule needs a look into the requests, for which this sandbox is not prepared: start it again to use the rule';
+
+export function createTravel(input: TravelInput): Travel & {
+  /** Requests for one host over a connection that is in clear here; `base` is a prefix of their paths. */
+  endpoint(visit: Visit, granted: Granted, first: Buffer, base: string, secrets: readonly LiveSecret[]): void;
+} {
+  const { passages } = input;
+
+  async function tunnel(...[visit, target, port, first, answer]: Parameters<Travel['tunnel']>): Promise<void> {
+    const permission = await passages.permit(visit, target, port);
+    if (permission.kind === 'refused') return answer.refused(permission.status, permission.sentence);
+    const secrets = input.secretsFor(target.host, port);
+    const { authority } = input;
+    // In a tunnel to port 80 the host of each request could be another one.
+    if (port === 80) {
+      answer.granted();
+      return inspect(visit, permission, first, { scheme: 'http', upstream: 'http', secrets: [] });
+    }
+    if (permission.verdict.inspect || secrets.length > 0) {
+      if (authority === null) {
+        visit.finish('denied', UNPREPARED);
+        return answer.refused(403, policySentence(hostAndPort(target.host, port), UNPREPARED));
+      }
+      answer.granted();
+      return readHello(
+        visit,
+        first,
+        (problem) => drop(visit, problem),
+        (bytes) => inspect(visit, permission, bytes, { scheme: 'https', upstream: 'https', secrets }),
+      );
+    }
+    const opened = await passages.open(visit, permission);
+    if (opened.kind === 'refused') return answer.refused(opened.status, opened.sentence);
+    if (gone(visit, opened.socket)) return;
+    answer.granted();
+    carry(visit, opened, first, reasonOf(permission));
+  }
+
+  async function plainHttp(...[visit, target, port, first]: Parameters<Travel['plainHttp']>): Promise<void> {
+    const permission = await passages.permit(visit, target, port);
+    if (permission.kind === 'refused')
+      return sayAndClose(visit.socket, httpAnswer(permission.status, permission.sentence));
+    inspect(visit, permission, first, { scheme: 'http', upstream: 'http', secrets: [] });
+  }
+
+  function inspect(
+    visit: Visit,
+    granted: Granted,
+    first: Buffer,
+    how: Pick<InterceptInput, 'scheme' | 'upstream' | 'secrets'> & { base?: string },
+  ): void {
+    const { host, port } = visit;
+    const reason = reasonOf(granted);
+    const decide = (method: string, path: string): string | null => {
+      if (!granted.verdict.inspect) return null;
+      const verdict = input.rules().request(host, port, method, path);
+      return verdict.kind === 'allowed' ? null : policySentence(hostAndPort(host, port), verdict.reason);
+    };
+    // What ends TLS is loaded when it is needed: most sandboxes never do.
+    void import('./intercept.ts')
+      .then(({ intercept }) =>
+        intercept({
+          client: visit.socket,
+          first,
+          scheme: how.scheme,
+          upstream: how.upstream,
+          host,
+          port,
+          authority: how.scheme === 'https' ? input.authority : null,
+          roots: input.roots(),
+          async dial() {
+            const opened: Opened = await passages.open(visit, granted);
+            return opened.kind === 'open'
+              ? opened
+              : { kind: 'refused', status: opened.status, reason: opened.sentence };
+          },
+          decide,
+          secrets: how.secrets,
+          basePath: how.base ?? '',
+          count(direction, bytes) {
+            if (direction === 'out') return visit.out(bytes);
+            visit.in(bytes);
+            return true;
+          },
+          onRequest(request) {
+            input.logRequest(visit, {
+              method: request.method,
+              path: request.path,
+              verdict: request.refused !== null ? 'denied' : request.status === null ? 'failed' : 'allowed',
+              reason:
+                request.refused ??
+                (request.status === null ? 'no answer came' : `${reason}; answered ${request.status}`),
+              bytesOut: request.bytesOut,
+              bytesIn: request.bytesIn,
+              ms: request.ms,
+            });
+          },
+        }),
+      )
+      .then(() => visit.finish('allowed', reason));
+  }
+
+  return {
+    tunnel: (...args) => void tunnel(...args),
+    plainHttp: (...args) => void plainHttp(...args),
+    settled: input.settled,
+    isToken: input.isToken,
+    endpoint: (visit, granted, first, base, secrets) =>
+      inspect(visit, granted, first, { scheme: 'http', upstream: 'https', secrets, base }),
+  };
+}
+
+export function reasonOf({ verdict }: Granted): string {
+  return `allowed by ${verdict.rule.host} (${verdict.rule.origin})`;
+}
+
+/** The client did not wait. */
+function gone(visit: Visit, origin: Socket): boolean {
+  if (!visit.socket.destroyed) return false;
+  origin.destroy();
+  visit.finish('failed', 'it went away before the connection was open');
+  return true;
+}
+
+function drop(visit: Visit, problem: string): void {
+  visit.finish('denied', problem);
+  visit.socket.destroy();
+}

@@ -1,0 +1,80 @@
+// gateway/tunnel.ts: carry a permitted connection as it is, once its first words have shown that it is for the host it was
+// permitted for.
+// Invariant: on port 443 nothing reaches the origin before a ClientHello for exactly this host has been seen; on others,
+// where an origin may be the one to speak first, TLS for another host reaches it no more than here.
+import { canonicalHost } from '../protocol/host-name.ts';
+import { readClientHello } from './client-hello.ts';
+import { readFirst } from './first-bytes.ts';
+import type { Opened } from './passage.ts';
+import { relay } from './relay.ts';
+import type { Visit } from './visit.ts';
+
+/** `first`: what the client has sent already. */
+export function carry(
+  visit: Visit,
+  origin: Extract<Opened, { kind: 'open' }>,
+  first: Buffer,
+  reason: string,
+  content: 'named' | 'any' = 'named',
+): void {
+  const refuse = (problem: string): void => {
+    visit.finish('denied', problem);
+    visit.socket.destroy();
+    origin.socket.destroy();
+  };
+  const start = (bytes: Buffer, firstWords: ((bytes: Buffer) => 'more' | 'go' | 'end') | null): void =>
+    relay({
+      client: visit.socket,
+      origin: origin.socket,
+      fromClient: bytes,
+      fromOrigin: origin.head,
+      counter: visit,
+      firstWords,
+      done: () => visit.finish('allowed', reason),
+    });
+  // A way to one fixed address that the user has opened carries whatever is sent.
+  if (content === 'any') return start(first, null);
+  if (visit.port !== 443)
+    return start(first, (bytes) => {
+      if (bytes[0] !== TLS_HANDSHAKE) return 'go';
+      const problem = helloProblem(bytes, visit.host);
+      if (problem === 'more') return 'more';
+      if (problem !== null) refuse(problem);
+      return problem === null ? 'go' : 'end';
+    });
+  const abandon = (): void => void origin.socket.destroy();
+  visit.socket.once('close', abandon);
+  readHello(visit, first, refuse, (bytes) => {
+    visit.socket.off('close', abandon);
+    start(bytes, null);
+  });
+}
+
+const TLS_HANDSHAKE = 0x16;
+
+/** Calls one of the two, once. */
+export function readHello(
+  visit: Visit,
+  first: Buffer,
+  refuse: (problem: string) => void,
+  good: (bytes: Buffer) => void,
+): void {
+  readFirst(visit.socket, first, (bytes) => {
+    const problem = helloProblem(bytes, visit.host);
+    if (problem === 'more') return null;
+    return () => (problem === null ? good(bytes) : refuse(problem));
+  });
+}
+
+/** null: a ClientHello for this host, and nothing is hidden in it. */
+function helloProblem(bytes: Buffer, host: string): string | null {
+  const hello = readClientHello(bytes);
+  if (hello.kind === 'more') return 'more';
+  if (hello.kind === 'bad') return `what was sent is not TLS: ${hello.problem}`;
+  if (hello.ech) return 'its TLS hides the name of the host (ECH)';
+  // An address has no name to give.
+  const named = hello.serverName === null ? null : canonicalHost(hello.serverName);
+  if (hello.serverName === null && canonicalHost(host.includes(':') ? `[${host}]` : host)?.kind === 'ip') return null;
+  if (hello.serverName === null) return 'its TLS does not name the host (no SNI)';
+  return named?.host === host ? null : 'its TLS names another host (SNI)';
+}

@@ -1,0 +1,132 @@
+// tasks/gateway-load.ts: put the gateway of a run together. Loaded when somebody first comes to a door.
+import { readFileSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import type { Decision, NetworkPolicy, NetworkRule, UpstreamProxy } from '../protocol/network.ts';
+import { expandRules } from '../config/presets.ts';
+import type { DialUpstream } from '../gateway/dial.ts';
+import { createGateway, type BoundSecret } from '../gateway/gateway.ts';
+import { readValue } from '../gateway/values.ts';
+import { findProgram } from '../sandbox/asker.ts';
+import { openNetworkLog } from '../store/network-log.ts';
+import type { Loaded, RunNetworkInput } from './run-network.ts';
+import type { TaskSecrets } from './secrets.ts';
+import type { World } from './world.ts';
+
+export async function startGateway(
+  input: RunNetworkInput,
+  run: {
+    live: () => readonly NetworkRule[];
+    initPid: () => number | null;
+    onDecision: (decision: Decision) => void;
+  },
+): Promise<Loaded> {
+  const { world } = input;
+  const policy = input.config.network;
+  const log = openNetworkLog(join(world.stateDir, 'network', `${input.id}-${input.startedAtMs}.jsonl`), {
+    task: input.id,
+    project: input.project,
+    startedAt: new Date(input.startedAtMs).toISOString(),
+  });
+  const gateway = createGateway({
+    run: input.id,
+    policy,
+    rules: effectiveRules(policy, run.live()),
+    secrets: await bindSecrets(world, input.secrets),
+    upstreams: await readUpstreams(world, policy.upstreams),
+    authority: input.secrets.authority,
+    roots: trustedRoots(world),
+    ownAddresses,
+    grantAddresses: new Map(input.grants.map(({ grant, address }) => [grant.name, address])),
+    log(decision) {
+      run.onDecision(decision);
+      log.append(decision);
+    },
+    onLimit({ first, reason }) {
+      if (first) input.notice(`Network: ${reason}.`);
+    },
+    onAsk({ host, port }) {
+      input.notice(
+        `Network: ${host}:${port} is asked for. Answer with: ags allow ${host}${port === 443 ? '' : `:${port}`}`,
+      );
+    },
+    who: (peerPort) => {
+      const pid = run.initPid();
+      return pid === null ? Promise.resolve(undefined) : findProgram(pid, peerPort);
+    },
+    isToken: null,
+    now: Date.now,
+  });
+  return {
+    gateway,
+    refresh: () => gateway.setRules(effectiveRules(policy, run.live())),
+    close() {
+      gateway.close();
+      log.close();
+    },
+  };
+}
+
+export function effectiveRules(policy: NetworkPolicy, live: readonly NetworkRule[]): NetworkRule[] {
+  return [...expandRules(policy), ...live];
+}
+
+export async function bindSecrets(world: World, secrets: TaskSecrets): Promise<BoundSecret[]> {
+  return Promise.all(
+    secrets.rules.map(async (rule) => ({
+      name: rule.name,
+      host: rule.host,
+      port: rule.port,
+      header: rule.header,
+      send: rule.send,
+      viaEndpoint: rule.endpoint !== null,
+      placeholder: secrets.placeholders.get(rule.name) ?? '',
+      value: await readValue(rule.from, world),
+    })),
+  );
+}
+
+export async function readUpstreams(world: World, upstreams: readonly UpstreamProxy[]): Promise<DialUpstream[]> {
+  return Promise.all(
+    upstreams.map(async ({ auth, ...proxy }) => ({
+      ...proxy,
+      auth: auth === null || typeof auth === 'string' ? auth : await readValue(auth, world),
+    })),
+  );
+}
+
+export function ownAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
+}
+
+const BUNDLES = [
+  '/etc/ssl/certs/ca-certificates.crt',
+  '/etc/pki/tls/certs/ca-bundle.crt',
+  '/etc/ssl/ca-bundle.pem',
+  '/etc/ssl/cert.pem',
+];
+
+/** The authorities of this machine's own store, of the user's own choice, or else those that Node brings. */
+export function systemBundle(world: Pick<World, 'env'>): string {
+  const own = [world.env['SSL_CERT_FILE'], world.env['NODE_EXTRA_CA_CERTS']].flatMap((path) => readIfThere(path) ?? []);
+  const system = BUNDLES.map(readIfThere).find((text) => text !== undefined);
+  return [...(system === undefined ? [] : [system]), ...own].join('\n');
+}
+
+export function trustedRoots(world: World): () => readonly string[] {
+  let roots: readonly string[] | null = null;
+  return () => (roots ??= splitPem(systemBundle(world)));
+}
+
+export function splitPem(text: string): string[] {
+  return [...new Set(text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [])];
+}
+
+function readIfThere(path: string | undefined): string | undefined {
+  if (path === undefined || path === '') return undefined;
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

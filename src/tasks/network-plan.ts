@@ -1,0 +1,114 @@
+// tasks/network-plan.ts: what a sandbox gets so that its programs find the gateway without special care: doors on its loopback,
+// variables, and, where TLS is ended for them, an authority to trust. Pure but for the placeholders, which are random.
+// Invariant: nothing in here is a secret; a placeholder stands for each.
+import type { NetworkPolicy, SecretRule, TcpGrant } from '../protocol/network.ts';
+import type { Door, SandboxSpec } from '../protocol/spec.ts';
+
+/** Where the proxy and the endpoints are, inside. */
+export const PROXY_PORT = 3128;
+export const ENDPOINT_PORT = 3129;
+
+export interface PlacedGrant {
+  readonly grant: TcpGrant;
+  readonly address: string;
+  /** The door it comes through: its own, or the one that has its port on every address. */
+  readonly door: string;
+}
+
+export interface NetworkPlan {
+  readonly spec: SandboxSpec['network'];
+  readonly grants: readonly PlacedGrant[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly resolvConf: string;
+}
+
+const NO_SERVER = '# No name server: names are resolved outside the sandbox.\n';
+const OUR_SERVER = '# Answers names that may be reached; no question leaves the sandbox.\nnameserver 127.0.0.1\n';
+
+export function planNetwork(
+  policy: NetworkPolicy,
+  secrets: readonly SecretRule[],
+  placeholders: ReadonlyMap<string, string>,
+  trust: { readonly env: Readonly<Record<string, string>>; readonly java: readonly string[] },
+): NetworkPlan {
+  if (policy.mode === 'off') return { spec: { kind: 'loopback' }, grants: [], env: {}, resolvConf: NO_SERVER };
+  const grants = placeGrants(policy.tcp);
+  const doors: Door[] = [
+    { name: 'proxy', protocol: 'tcp', address: '127.0.0.1', port: PROXY_PORT },
+    { name: 'tls', protocol: 'tcp', address: '0.0.0.0', port: 443 },
+    { name: 'web', protocol: 'tcp', address: '0.0.0.0', port: 80 },
+    { name: 'names', protocol: 'udp', address: '127.0.0.1', port: 53 },
+    ...(secrets.some(({ endpoint }) => endpoint !== null)
+      ? [{ name: 'endpoint', protocol: 'tcp', address: '127.0.0.1', port: ENDPOINT_PORT } as const]
+      : []),
+    ...grants
+      .filter(({ door }) => door.startsWith('tcp '))
+      .map(({ grant, address, door }): Door => ({ name: door, protocol: 'tcp', address, port: grant.port })),
+  ];
+  return {
+    spec: { kind: 'gateway', doors, reach: policy.publish.length > 0 },
+    grants,
+    env: { ...proxyEnvironment(policy.tcp, trust.java), ...trust.env, ...secretEnvironment(secrets, placeholders) },
+    resolvConf: OUR_SERVER,
+  };
+}
+
+const OURS: readonly number[] = [PROXY_PORT, ENDPOINT_PORT];
+const EVERYWHERE: Readonly<Record<number, string>> = { 443: 'tls', 80: 'web' };
+
+/** The first with a port has it on 127.0.0.1 too; others are found by their names. */
+function placeGrants(grants: readonly TcpGrant[]): PlacedGrant[] {
+  const taken = new Set(OURS);
+  return grants.map((grant, i) => {
+    const first = !taken.has(grant.port);
+    taken.add(grant.port);
+    return {
+      grant,
+      address: first ? '127.0.0.1' : `127.0.1.${i + 1}`,
+      door: EVERYWHERE[grant.port] ?? `tcp ${grant.name}`,
+    };
+  });
+}
+
+function proxyEnvironment(grants: readonly TcpGrant[], java: readonly string[]): Record<string, string> {
+  const proxy = `http://127.0.0.1:${PROXY_PORT}`;
+  const direct = ['localhost', '127.0.0.1', '::1', ...grants.map(({ name }) => name)];
+  const both = (name: string, value: string): [string, string][] => [
+    [name, value],
+    [name.toUpperCase(), value],
+  ];
+  return {
+    ...Object.fromEntries([
+      ...both('http_proxy', proxy),
+      ...both('https_proxy', proxy),
+      // Not socks5h: libraries without SOCKS refuse to work at all if they find it here.
+      ...both('all_proxy', proxy),
+      ...both('no_proxy', direct.join(',')),
+    ]),
+    // Node from 22.15 and 24 on; older ones find their way by the names.
+    NODE_USE_ENV_PROXY: '1',
+    YARN_HTTP_PROXY: proxy,
+    YARN_HTTPS_PROXY: proxy,
+    ELECTRON_GET_USE_PROXY: '1',
+    JAVA_TOOL_OPTIONS: [
+      ...['http', 'https'].flatMap((scheme) => [
+        `-D${scheme}.proxyHost=127.0.0.1`,
+        `-D${scheme}.proxyPort=${PROXY_PORT}`,
+      ]),
+      `-Dhttp.nonProxyHosts=${['localhost', '127.*', '[::1]', ...grants.map(({ name }) => name)].join('|')}`,
+      ...java,
+    ].join(' '),
+  };
+}
+
+function secretEnvironment(
+  secrets: readonly SecretRule[],
+  placeholders: ReadonlyMap<string, string>,
+): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const { name, env: variable, endpoint } of secrets) {
+    if (variable !== null) env[variable] = placeholders.get(name) ?? '';
+    if (endpoint !== null) env[endpoint] = `http://127.0.0.1:${ENDPOINT_PORT}/${name}`;
+  }
+  return env;
+}

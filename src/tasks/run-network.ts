@@ -1,0 +1,174 @@
+// tasks/run-network.ts: the network of one run while it runs: doors to the gateway, its log, published ports, and rules that are
+// added meanwhile.
+// Invariant: a door leads to the gateway or nowhere. The gateway is loaded when somebody comes to a door, so a command that
+// needs no network does not pay for it.
+import type { Socket as Datagrams } from 'node:dgram';
+import { createServer, type Server, type Socket } from 'node:net';
+import type { Decision, NetworkRule } from '../protocol/network.ts';
+import type { Gateway, GatewayDoor } from '../gateway/gateway.ts';
+import type { Sandbox } from '../sandbox/backend.ts';
+import type { EffectiveConfig } from '../config/effective.ts';
+import type { PlacedGrant } from './network-plan.ts';
+import type { TaskSecrets } from './secrets.ts';
+import type { World } from './world.ts';
+
+export interface RunNetwork extends AsyncDisposable {
+  onDoor(name: string, handle: Server | Datagrams): void;
+  /** The sandbox runs: what connects to it from outside may come. */
+  started(sandbox: Sandbox): void;
+  /** What the control socket asks. */
+  answer(request: unknown): Promise<unknown>;
+  /** Hosts that were refused, most often asked for first. */
+  denied(): readonly { readonly host: string; readonly port: number; readonly count: number }[];
+}
+
+export interface RunNetworkInput {
+  readonly world: World;
+  readonly id: string;
+  readonly startedAtMs: number;
+  readonly project: string;
+  readonly config: Pick<EffectiveConfig, 'network'>;
+  readonly grants: readonly PlacedGrant[];
+  readonly secrets: TaskSecrets;
+  readonly notice: (text: string) => void;
+}
+
+export function openRunNetwork(input: RunNetworkInput): RunNetwork {
+  const refused = new Map<string, { host: string; port: number; count: number }>();
+  const state: { sandbox: Sandbox | null; live: NetworkRule[]; published: Server[] } = {
+    sandbox: null,
+    live: [],
+    published: [],
+  };
+  let loading: Promise<Loaded> | null = null;
+  let loaded: Loaded | null = null;
+  const load = (): Promise<Loaded> => {
+    loading ??= loadGateway(input, {
+      live: () => state.live,
+      initPid: () => state.sandbox?.initPid ?? null,
+      onDecision: (decision) => countRefused(refused, decision),
+    }).then((made) => (loaded = made));
+    return loading;
+  };
+  const enter = (door: GatewayDoor, socket: Socket): void => {
+    if (loaded !== null) return loaded.gateway.enter(door, socket);
+    socket.on('error', () => undefined);
+    load().then(
+      ({ gateway }) => gateway.enter(door, socket),
+      (error: unknown) => {
+        input.notice(`The gateway could not be started, so there is no network: ${String((error as Error).message)}`);
+        socket.destroy();
+      },
+    );
+  };
+  return {
+    onDoor(name, handle) {
+      if (name === 'names') return serveNames(handle as Datagrams, load);
+      (handle as Server).on('connection', (socket: Socket) => enter(doorOf(name, socket, input.grants), socket));
+    },
+    started(sandbox) {
+      state.sandbox = sandbox;
+      for (const { inside, outside } of input.config.network.publish)
+        state.published.push(publish(sandbox, inside, outside, input.notice));
+    },
+    async answer(request) {
+      const wish = request as { do?: unknown; rules?: unknown };
+      switch (wish.do) {
+        case 'add-rules':
+          state.live.push(...(wish.rules as NetworkRule[]));
+          loaded?.refresh();
+          return { added: state.live.length };
+        case 'rules': {
+          const { effectiveRules } = await import('./gateway-load.ts');
+          return { mode: input.config.network.mode, rules: effectiveRules(input.config.network, state.live) };
+        }
+        case 'asks':
+          return { asks: loaded?.gateway.asks ?? [] };
+        default:
+          return { error: 'this is not understood' };
+      }
+    },
+    denied: () => [...refused.values()].toSorted((a, b) => b.count - a.count),
+    async [Symbol.asyncDispose]() {
+      for (const server of state.published) server.close();
+      const made = await loading?.catch(() => null);
+      made?.close();
+    },
+  };
+}
+
+export interface Loaded {
+  readonly gateway: Gateway;
+  /** The live rules have changed. */
+  refresh(): void;
+  close(): void;
+}
+
+async function loadGateway(
+  input: RunNetworkInput,
+  run: {
+    live: () => readonly NetworkRule[];
+    initPid: () => number | null;
+    onDecision: (decision: Decision) => void;
+  },
+): Promise<Loaded> {
+  const { startGateway } = await import('./gateway-load.ts');
+  return startGateway(input, run);
+}
+
+/** Two doors have their port on every address: a grant with that port comes through them as well. */
+function doorOf(name: string, socket: Socket, grants: readonly PlacedGrant[]): GatewayDoor {
+  if (name === 'proxy' || name === 'endpoint') return { kind: name };
+  const placed = grants.find(({ door, address }) => door === name && address === socket.localAddress);
+  if (placed !== undefined) return { kind: 'tcp', grant: placed.grant };
+  return { kind: name === 'tls' ? 'tls' : 'web' };
+}
+
+function serveNames(socket: Datagrams, load: () => Promise<Loaded>): void {
+  socket.on('message', (question, peer) => {
+    load().then(
+      ({ gateway }) => {
+        const answer = gateway.answerName(question);
+        if (answer !== null) socket.send(answer, peer.port, peer.address, () => undefined);
+      },
+      () => undefined,
+    );
+  });
+  socket.on('error', () => undefined);
+}
+
+/** On the user's loopback only: nobody else on the network may look at what an agent serves. */
+function publish(sandbox: Sandbox, inside: number, outside: number, notice: (text: string) => void): Server {
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    socket.on('error', () => undefined);
+    sandbox.connect(inside).then(
+      (inner) => {
+        inner.on('error', () => undefined);
+        socket.pipe(inner).pipe(socket);
+        socket.on('close', () => inner.destroy());
+        inner.on('close', () => socket.destroy());
+      },
+      () => socket.destroy(),
+    );
+  });
+  const tell = (): void => {
+    const { port } = server.address() as { port: number };
+    notice(
+      `Port ${inside} of the sandbox is 127.0.0.1:${port} here${port === outside ? '' : ` (${outside} is taken)`}.`,
+    );
+  };
+  server.once('error', () => server.listen(0, '127.0.0.1', tell));
+  server.listen(outside, '127.0.0.1', tell);
+  return server.unref();
+}
+
+function countRefused(
+  refused: Map<string, { host: string; port: number; count: number }>,
+  { verdict, host, port }: Decision,
+): void {
+  if (verdict !== 'denied' || host === '' || refused.size > 1000) return;
+  const key = `${host} ${port}`;
+  const entry = refused.get(key);
+  if (entry === undefined) refused.set(key, { host, port, count: 1 });
+  else entry.count++;
+}

@@ -39,7 +39,11 @@ async function compare() {
     ways[name] = { via: proxy.via, pids: tree(proxy.child.pid) };
     if (proxy.unix !== undefined) ways[`${name} unix`] = { via: proxy.unix, pids: ways[name].pids };
   }
-  const phase = (mode, how) => inTurn(rounds, mapValues(ways, (way) => () => askBy(way, mode, { to: PLAIN, seconds, ...how })));
+  const phase = (mode, how) =>
+    inTurn(
+      rounds,
+      mapValues(ways, (way) => () => askBy(way, mode, { to: PLAIN, seconds, ...how })),
+    );
 
   // Programs that compile themselves while they run settle after some thousand tunnels.
   for (const way of Object.values(ways)) await askBy(way, 'tunnels', { to: PLAIN, many: 16, seconds: settings.warmUp });

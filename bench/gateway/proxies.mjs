@@ -10,7 +10,7 @@ const PLACES = NAMES.flatMap((name) => [`${name}:${PORTS.plain}`, name]);
 const MOST_CLIENTS = 20_000;
 
 /** The gateway by itself, with a decision log. */
-export async function startAgs(place, { ags, port, rules = PLACES, network = {} }) {
+export async function startAgs(place, { ags, port, rules = PLACES, env = {} }) {
   const dir = directory(place, `ags-${port}`);
   const socket = join(dir, 'gateway.sock');
   const config = join(dir, 'gateway.yaml');
@@ -18,18 +18,17 @@ export async function startAgs(place, { ags, port, rules = PLACES, network = {} 
   writeFileSync(
     config,
     JSON.stringify({
-      listen: [`tcp:127.0.0.1:${port}`, `unix:${socket}`],
-      log: join(dir, 'decisions.jsonl'),
+      gateway: { listen: [`127.0.0.1:${port}`, `unix:${socket}`], log: join(dir, 'decisions.jsonl') },
       network: {
+        defaults: false,
         allow: rules,
         dns: [`127.0.0.1:${PORTS.names}`],
         addresses: ['127.0.0.0/8'],
-        limits: { connections: MOST_CLIENTS, perSecond: 1_000_000 },
-        ...network,
+        limits: { connections: MOST_CLIENTS, perSecond: 100_000 },
       },
     }),
   );
-  const child = place.start([...ags, 'gateway', '--config', config]);
+  const child = place.start([...ags, 'gateway', '--config', config], { env, stdio: ['ignore', 'pipe', 'ignore'] });
   await saysLine(child, 'ready');
   return { child, via: `tcp:${port}`, unix: `unix:${socket}`, dir };
 }

@@ -50,6 +50,7 @@ async function compare() {
   const found = {
     tunnels: await phase('tunnels', { many: 16 }),
     single: await phase('tunnels', { many: 1 }),
+    parts: await phase('tunnels', { many: 1, answer: 'parts' }),
     down: await phase('down', {}),
     up: await phase('up', {}),
     events: await phase('events', { many: 200 }),

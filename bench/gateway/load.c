@@ -11,7 +11,8 @@
 //   load processor pids=1,2                            their processor time so far
 //   load loopback up                                   brings it up, in a network namespace of its own
 //
-// via: direct, tcp:PORT or unix:PATH. first=FILE sends the file instead of a GET. pids=1,2: their processor time meanwhile.
+// via: direct, tcp:PORT or unix:PATH. first=FILE sends the file instead of a GET. answer=parts: the origin writes head and
+// body one after the other, as many servers do. pids=1,2: their processor time meanwhile.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -39,6 +40,7 @@
 #define MOST 65536
 #define PATIENCE 60 // seconds, for whatever has to be opened first
 
+#define BODY 26
 static const char ANSWER[] = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 26\r\n\r\nthe answer of the origin.\n";
 static const char EVENTS[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n\r\n";
 static const char BULK[] = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: 1099511627776\r\n\r\n";
@@ -141,7 +143,9 @@ static int answer(conn *c) {
       streams[stream_count++] = c;
       return send_all(c, EVENTS, sizeof EVENTS - 1);
     }
-    if (!send_all(c, ANSWER, sizeof ANSWER - 1)) return 0;
+    size_t first = memcmp(c->part, "GET /parts ", 11) == 0 ? sizeof ANSWER - 1 - BODY : sizeof ANSWER - 1;
+    if (!send_all(c, ANSWER, first)) return 0;
+    if (first < sizeof ANSWER - 1 && !send_all(c, ANSWER + first, BODY)) return 0;
     memmove(c->part, c->part + length, c->kept - length);
     c->kept -= length;
   }
@@ -426,7 +430,7 @@ static void run(void) {
 }
 
 static void read_arguments(int count, char **list) {
-  const char *path = is("down") ? "GET /bulk" : is("events") ? "GET /events" : is("up") ? "POST /sink" : "GET /";
+  const char *request = is("down") ? "GET /bulk" : is("events") ? "GET /events" : is("up") ? "POST /sink" : "GET /";
   const char *first = NULL;
   for (int i = 0; i < count; i++) {
     char *value = strchr(list[i], '=');
@@ -437,6 +441,7 @@ static void read_arguments(int count, char **list) {
     else if (strcmp(list[i], "many") == 0) ask.many = atoi(value);
     else if (strcmp(list[i], "seconds") == 0) ask.seconds = atof(value);
     else if (strcmp(list[i], "first") == 0) first = value;
+    else if (strcmp(list[i], "answer") == 0 && strcmp(value, "parts") == 0) request = "GET /parts";
     else if (strcmp(list[i], "pids") == 0)
       for (char *pid = strtok(value, ","); pid != NULL; pid = strtok(NULL, ",")) ask.pids[ask.pid_count++] = atoi(pid);
     else errno = EINVAL, fail(list[i]);
@@ -446,7 +451,7 @@ static void read_arguments(int count, char **list) {
   if (ask.via == NULL || ask.to == NULL || strchr(ask.to, ':') == NULL) errno = EINVAL, fail("via and to");
   ask.port = atoi(strchr(ask.to, ':') + 1);
   ask.connect_length = (size_t)snprintf(ask.connect, sizeof ask.connect, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", ask.to, ask.to);
-  ask.question_length = (size_t)snprintf(ask.question, sizeof ask.question, "%s HTTP/1.1\r\nHost: %s\r\n%s\r\n", path, ask.to,
+  ask.question_length = (size_t)snprintf(ask.question, sizeof ask.question, "%s HTTP/1.1\r\nHost: %s\r\n%s\r\n", request, ask.to,
                                          is("up") ? "Content-Length: 1099511627776\r\n" : "");
   if (first == NULL) return;
   int fd = open(first, O_RDONLY);

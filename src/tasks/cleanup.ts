@@ -1,11 +1,12 @@
 // tasks/cleanup.ts: what sandboxes that were killed, and tasks that are settled, have left behind.
 // Invariant: look first, act afterwards, and look again under the lock before anything is removed. Changes that nobody has
 // decided about are kept unless they were asked for by name or with `all`.
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { lockHolder } from '../lib/lock.ts';
 import { removeStale, staleCgroups } from '../sandbox/cgroup.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
+import { oldNetworkLogs } from '../store/network-log.ts';
 import { entryIds, readEntries, readEntry, readPartial, runnerLives, type TaskEntry } from './entries.ts';
 import { applyItems, leftoverItems, lockItems, type CleanupItem } from './leftovers.ts';
 import { describeTask, sizeOf, type TaskRow } from './list.ts';
@@ -40,6 +41,7 @@ export async function planCleanup(world: World, options: CleanupOptions): Promis
       ...stay.flatMap(({ id, paths }) => [...applyItems(id, paths), ...lockItems(world, id, paths)]),
       ...removed,
       ...(await leftoverItems(world)),
+      ...networkLogItems(world),
     ],
     kept: tasks.flatMap(({ kept }) => (kept === null ? [] : [kept])),
     running: entries.filter(isRunning).length,
@@ -132,6 +134,23 @@ function strayItem(stray: Stray): CleanupItem {
     losesWork: false,
     remove: async () => (await endStrays([stray])).length > 0,
   };
+}
+
+/** A run that is still going on keeps its log, however long it takes. */
+function networkLogItems(world: World): CleanupItem[] {
+  return oldNetworkLogs(world.stateDir, world.now().getTime())
+    .filter(({ task }) => !runnerLives(taskPaths(world.stateDir, task)))
+    .map(({ file }) => ({
+      kind: 'file',
+      name: file,
+      why: 'an old log of the network',
+      bytes: statSync(file, { throwIfNoEntry: false })?.size ?? 0,
+      losesWork: false,
+      async remove() {
+        rmSync(file, { force: true });
+        return true;
+      },
+    }));
 }
 
 /** Where each controller has a tree of its own, a sandbox has a group of the same name in each. */

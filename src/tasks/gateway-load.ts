@@ -1,5 +1,4 @@
 // tasks/gateway-load.ts: put the gateway of a run together. Loaded when somebody first comes to a door.
-import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { Decision, NetworkPolicy, NetworkRule, UpstreamProxy } from '../protocol/network.ts';
@@ -11,6 +10,7 @@ import { findProgram } from '../sandbox/asker.ts';
 import { openNetworkLog } from '../store/network-log.ts';
 import type { Loaded, RunNetworkInput } from './run-network.ts';
 import type { TaskSecrets } from './secrets.ts';
+import { splitPem, systemBundle } from './system-bundle.ts';
 import type { World } from './world.ts';
 
 export async function startGateway(
@@ -99,34 +99,7 @@ export function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
 }
 
-const BUNDLES = [
-  '/etc/ssl/certs/ca-certificates.crt',
-  '/etc/pki/tls/certs/ca-bundle.crt',
-  '/etc/ssl/ca-bundle.pem',
-  '/etc/ssl/cert.pem',
-];
-
-/** The authorities of this machine's own store, of the user's own choice, or else those that Node brings. */
-export function systemBundle(world: Pick<World, 'env'>): string {
-  const own = [world.env['SSL_CERT_FILE'], world.env['NODE_EXTRA_CA_CERTS']].flatMap((path) => readIfThere(path) ?? []);
-  const system = BUNDLES.map(readIfThere).find((text) => text !== undefined);
-  return [...(system === undefined ? [] : [system]), ...own].join('\n');
-}
-
 export function trustedRoots(world: World): () => readonly string[] {
   let roots: readonly string[] | null = null;
   return () => (roots ??= splitPem(systemBundle(world)));
-}
-
-export function splitPem(text: string): string[] {
-  return [...new Set(text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [])];
-}
-
-function readIfThere(path: string | undefined): string | undefined {
-  if (path === undefined || path === '') return undefined;
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
-  }
 }

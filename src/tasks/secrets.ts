@@ -2,6 +2,7 @@
 // Invariant: values are read when the gateway needs them, stay in this process and reach neither file, command line nor log.
 import type { NetworkPolicy, SecretRule } from '../protocol/network.ts';
 import type { Authority } from '../gateway/certificate.ts';
+import type { World } from './world.ts';
 
 export interface TaskSecrets {
   readonly rules: readonly SecretRule[];
@@ -40,4 +41,32 @@ export async function prepareSecrets(
     `ags-placeholder-${name}-${randomBytes(12).toString('hex')}`,
   ]);
   return { rules, placeholders: new Map(placeholders), authority };
+}
+
+const INSIDE = { ca: '/run/ags/ca.pem', bundle: '/run/ags/ca-bundle.pem', java: '/run/ags/java.jks' } as const;
+/** It protects nothing: certificates are no secret. Java asks for one all the same. */
+const JAVA_PASSWORD = 'changeit';
+
+export interface Trust {
+  readonly files: readonly { readonly to: string; readonly content: string; readonly binary: boolean }[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly java: readonly string[];
+}
+
+/** What programs inside need to believe the authority of their sandbox. */
+export async function planTrust(authority: Authority | null, world: Pick<World, 'env'>): Promise<Trust> {
+  if (authority === null) return { files: [], env: {}, java: [] };
+  const { combinedBundle, javaTrustOptions, javaTrustStore, trustEnvironment } =
+    await import('../gateway/trust-store.ts');
+  const { systemBundle } = await import('./system-bundle.ts');
+  const bundle = combinedBundle(systemBundle(world), authority.certificatePem);
+  return {
+    files: [
+      { to: INSIDE.ca, content: authority.certificatePem, binary: false },
+      { to: INSIDE.bundle, content: bundle, binary: false },
+      { to: INSIDE.java, content: javaTrustStore([bundle], JAVA_PASSWORD).toString('latin1'), binary: true },
+    ],
+    env: trustEnvironment(INSIDE),
+    java: javaTrustOptions(INSIDE, JAVA_PASSWORD),
+  };
 }

@@ -1,0 +1,30 @@
+// tasks/system-bundle.ts: whom this machine, and its user, trust to say who is who.
+import { readFileSync } from 'node:fs';
+import type { World } from './world.ts';
+
+const BUNDLES = [
+  '/etc/ssl/certs/ca-certificates.crt',
+  '/etc/pki/tls/certs/ca-bundle.crt',
+  '/etc/ssl/ca-bundle.pem',
+  '/etc/ssl/cert.pem',
+];
+
+/** The authorities of this machine's own store, and those of the user's own choice. */
+export function systemBundle(world: Pick<World, 'env'>): string {
+  const own = [world.env['SSL_CERT_FILE'], world.env['NODE_EXTRA_CA_CERTS']].flatMap((path) => readIfThere(path) ?? []);
+  const system = BUNDLES.map(readIfThere).find((text) => text !== undefined);
+  return [...(system === undefined ? [] : [system]), ...own].join('\n');
+}
+
+export function splitPem(text: string): string[] {
+  return [...new Set(text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [])];
+}
+
+function readIfThere(path: string | undefined): string | undefined {
+  if (path === undefined || path === '') return undefined;
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,266 @@
+// test/gateway/fixture.ts: a world for the gateway: name server, origins with TLS and without, and clients that speak raw bytes.
+import { createSocket } from 'node:dgram';
+import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
+import { connect as tlsConnect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { createAuthority, type Authority } from '../../src/gateway/certificate.ts';
+import { createGateway, type Gateway, type GatewayDoor, type GatewayInput } from '../../src/gateway/gateway.ts';
+import type { Decision, NetworkPolicy, NetworkRule } from '../../src/protocol/network.ts';
+import { parseRule } from '../../src/protocol/network-rule.ts';
+
+/** Where origins listen: an address that is special, and granted to the gateways of these tests alone. */
+export const ORIGIN = '127.0.0.9';
+
+export interface World extends AsyncDisposable {
+  readonly authority: Authority;
+  /** What the name server answers; a function is asked each time. */
+  readonly names: Map<string, readonly string[] | (() => readonly string[])>;
+  /** Questions that reached the name server. */
+  readonly asked: string[];
+  readonly dns: string;
+  /** Plain TCP: gets every connection. */
+  tcp(port: number, onConnection: (socket: Socket) => void, address?: string): Promise<number>;
+  /** TLS with a certificate for whatever name is asked for. */
+  tls(port: number, onConnection: (socket: TLSSocket) => void): Promise<number>;
+  gateway(more?: GatewayMore): Promise<TestGateway>;
+}
+
+export interface GatewayMore extends Partial<Omit<GatewayInput, 'policy' | 'rules'>> {
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
+  readonly policy?: Partial<NetworkPolicy>;
+}
+
+export interface TestGateway {
+  readonly gateway: Gateway;
+  readonly port: number;
+  readonly log: Decision[];
+  door(door: GatewayDoor, address?: string, port?: number): Promise<number>;
+  /** Sends, waits until the other side closes or `until` matches, and returns what came. */
+  talk(
+    bytes: string | Buffer,
+    options?: { until?: RegExp; port?: number; end?: boolean; waitMs?: number },
+  ): Promise<string>;
+  connect(port?: number): Promise<Socket>;
+  /** A tunnel, or the answer that refused it. */
+  tunnel(host: string, port?: number): Promise<Socket | string>;
+}
+
+export const LIMITS = { connections: 1000, perSecond: 10_000, bytesOut: null };
+
+export function rulesOf(allow: readonly string[], deny: readonly string[] = []): NetworkRule[] {
+  const parse = (action: NetworkRule['action'], text: string): NetworkRule => {
+    const parsed = parseRule(text);
+    if ('problem' in parsed) throw new Error(`${text}: ${parsed.problem}`);
+    return { action, ...parsed, origin: 'test' };
+  };
+  return [...allow.map((text) => parse('allow', text)), ...deny.map((text) => parse('deny', text))];
+}
+
+export async function createWorld(): Promise<World> {
+  const names: World['names'] = new Map([['allowed.test', [ORIGIN]]]);
+  const asked: string[] = [];
+  const server = await nameServer(names, asked);
+  const open: { close(): void }[] = [{ close: () => server.close() }];
+  const sockets = new Set<Socket>();
+  const authority = createAuthority({ commonName: 'test origins', days: 2, now: new Date() });
+  const listen = async (made: Server, port: number, address: string): Promise<number> => {
+    made.on('connection', (socket) => {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+    });
+    await new Promise<void>((resolve, reject) => {
+      made.once('error', reject);
+      made.listen({ host: address, port, backlog: 4096 }, resolve);
+    });
+    open.push(made);
+    return (made.address() as AddressInfo).port;
+  };
+  const dns = `127.0.0.1:${server.address().port}`;
+  return {
+    authority,
+    names,
+    asked,
+    dns,
+    tcp: (port, onConnection, address = ORIGIN) =>
+      listen(createServer({ allowHalfOpen: true }, onConnection), port, address),
+    tls: (port, onConnection) =>
+      listen(
+        createTlsServer(
+          {
+            ALPNProtocols: ['http/1.1'],
+            SNICallback: (name, done) => done(null, authority.contextFor(name)),
+            ...authority.leafFor('allowed.test'),
+          },
+          (socket) => {
+            socket.on('error', () => undefined);
+            onConnection(socket);
+          },
+        ),
+        port,
+        ORIGIN,
+      ),
+    async gateway({ allow = ['allowed.test'], deny = [], policy = {}, ...more } = {}) {
+      const log: Decision[] = [];
+      const rules = rulesOf(allow, deny);
+      const gateway = createGateway({
+        run: 'run',
+        policy: {
+          mode: 'on',
+          presets: [],
+          rules,
+          addresses: [`${ORIGIN}/32`],
+          tcp: [],
+          publish: [],
+          upstreams: [],
+          dns: [dns],
+          limits: LIMITS,
+          askSeconds: 2,
+          ...policy,
+        },
+        rules,
+        secrets: [],
+        upstreams: [],
+        authority: null,
+        roots: () => [authority.certificatePem],
+        ownAddresses: () => ['192.0.2.77'],
+        grantAddresses: new Map(),
+        log: (decision) => log.push(decision),
+        onLimit: () => undefined,
+        onAsk: () => undefined,
+        who: null,
+        isToken: null,
+        now: Date.now,
+        ...more,
+      });
+      open.push(gateway);
+      const door: TestGateway['door'] = (kind, address = '127.0.0.1', port = 0) =>
+        listen(
+          createServer({ allowHalfOpen: true, noDelay: true }, (socket) => gateway.enter(kind, socket)),
+          port,
+          address,
+        );
+      const port = await door({ kind: 'proxy' });
+      const dial = (to = port): Promise<Socket> =>
+        new Promise((resolve, reject) => {
+          const socket = connect({ host: '127.0.0.1', port: to, allowHalfOpen: true });
+          sockets.add(socket);
+          socket.once('error', reject);
+          socket.once('connect', () => {
+            socket.off('error', reject);
+            socket.on('error', () => undefined);
+            resolve(socket);
+          });
+        });
+      return {
+        gateway,
+        port,
+        log,
+        door,
+        connect: dial,
+        async talk(bytes, { until, port: to, end = false, waitMs = 5000 } = {}) {
+          const socket = await dial(to);
+          const answer = readText(socket, until, waitMs);
+          if (end) socket.end(bytes);
+          else socket.write(bytes);
+          const text = await answer;
+          socket.destroy();
+          return text;
+        },
+        async tunnel(host, to = 443) {
+          const socket = await dial();
+          socket.write(`CONNECT ${host}:${to} HTTP/1.1\r\nHost: ${host}:${to}\r\n\r\n`);
+          const answer = await readText(socket, /\r\n\r\n/);
+          return answer.startsWith('HTTP/1.1 200 ') ? socket : answer;
+        },
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      for (const one of open.toReversed()) one.close();
+      for (const socket of sockets) socket.destroy();
+      await Promise.resolve();
+    },
+  };
+}
+
+/** What comes until the other side ends, the text matches, or time is over. What comes after the match is left to be read. */
+export function readText(socket: Socket, until?: RegExp, waitMs = 5000): Promise<string> {
+  return new Promise((resolve) => {
+    let text = '';
+    const stop = (): void => {
+      clearTimeout(timer);
+      socket.off('data', onData);
+      socket.off('end', stop);
+      socket.off('close', stop);
+      socket.pause();
+      resolve(text);
+    };
+    const timer = setTimeout(stop, waitMs);
+    const onData = (chunk: Buffer): void => {
+      text += chunk.toString('latin1');
+      const match = until?.exec(text);
+      if (match === null || match === undefined) return;
+      const rest = text.slice(match.index + match[0].length);
+      text = text.slice(0, text.length - rest.length);
+      stop();
+      if (rest !== '') socket.unshift(Buffer.from(rest, 'latin1'));
+    };
+    socket.on('data', onData);
+    socket.on('end', stop);
+    socket.on('close', stop);
+    socket.resume();
+  });
+}
+
+/** TLS over a tunnel; rejects if the handshake does not come about. */
+export function startTls(socket: Socket, servername: string, world: World): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const secure = tlsConnect({ socket, servername, ca: [world.authority.certificatePem] }, () => resolve(secure));
+    secure.once('error', reject);
+    socket.once('close', () => reject(new Error('closed')));
+  });
+}
+
+/** Answers A questions from the map, everything else with nothing. */
+async function nameServer(
+  names: World['names'],
+  asked: string[],
+): Promise<{ close(): void; address(): { port: number } }> {
+  const socket = createSocket('udp4');
+  socket.on('message', (question, peer) => {
+    const labels: string[] = [];
+    let at = 12;
+    for (let size = question[at] ?? 0; size > 0; size = question[at] ?? 0) {
+      labels.push(question.toString('latin1', at + 1, at + 1 + size));
+      at += size + 1;
+    }
+    const name = labels.join('.').toLowerCase();
+    const type = question.readUInt16BE(at + 1);
+    if (type === 1) asked.push(name);
+    const entry = names.get(name);
+    const all = typeof entry === 'function' && type === 1 ? entry() : typeof entry === 'function' ? [] : (entry ?? []);
+    const wanted = all.filter((address) => address.includes(':') === (type === 28));
+    const head = Buffer.from(question.subarray(0, at + 5));
+    head.writeUInt16BE(entry === undefined ? 0x8183 : 0x8180, 2);
+    head.writeUInt16BE(wanted.length, 6);
+    head.writeUInt32BE(0, 8);
+    const records = wanted.map((address) => {
+      const data = address.includes(':') ? ipv6(address) : Buffer.from(address.split('.').map(Number));
+      const record = Buffer.from([0xc0, 0x0c, 0, type, 0, 1, 0, 0, 0, 0, 0, data.length]);
+      return Buffer.concat([record, data]);
+    });
+    socket.send(Buffer.concat([head, ...records]), peer.port, peer.address);
+  });
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+  return socket;
+}
+
+function ipv6(address: string): Buffer {
+  const [before = '', after = ''] = address.split('::');
+  const parts = (text: string): number[] =>
+    text === '' ? [] : text.split(':').map((part) => Number.parseInt(part, 16));
+  const middle = address.includes('::') ? 8 - parts(before).length - parts(after).length : 0;
+  const words = [...parts(before), ...Array.from({ length: middle }, () => 0), ...parts(after)];
+  const bytes = Buffer.alloc(16);
+  words.forEach((word, i) => bytes.writeUInt16BE(word, i * 2));
+  return bytes;
+}

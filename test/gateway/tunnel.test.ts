@@ -1,0 +1,154 @@
+// test/gateway/tunnel.test.ts: tunnels that are allowed work as if there were nothing in between.
+import { createHash, randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { createWorld, readText, startTls, type World } from './fixture.ts';
+
+const echo = (socket: {
+  on(event: 'data', listener: (chunk: Buffer) => void): unknown;
+  write(chunk: Buffer): unknown;
+}) => void socket.on('data', (chunk) => socket.write(chunk));
+
+async function openTunnel(world: World, allow = ['allowed.test']) {
+  const gateway = await world.gateway({ allow });
+  const socket = await gateway.tunnel('allowed.test');
+  if (typeof socket === 'string') throw new Error(socket);
+  return { gateway, socket };
+}
+
+test('TLS to an allowed host passes untouched: the client sees the certificate of the origin', async () => {
+  await using world = await createWorld();
+  await world.tls(443, echo);
+  const { gateway, socket } = await openTunnel(world);
+  const secure = await startTls(socket, 'allowed.test', world);
+  expect(secure.getPeerCertificate().subjectaltname).toBe('DNS:allowed.test');
+  secure.write('hello');
+  expect(await readText(secure, /hello/)).toBe('hello');
+  secure.destroy();
+  await expect.poll(() => gateway.log.length).toBe(1);
+  expect(gateway.log[0]).toMatchObject({
+    run: 'run',
+    by: 'connect',
+    host: 'allowed.test',
+    port: 443,
+    verdict: 'allowed',
+    reason: 'allowed by allowed.test (test)',
+    address: '127.0.0.9',
+  });
+  expect(gateway.log[0]?.bytesOut).toBeGreaterThan(300);
+  expect(gateway.log[0]?.bytesIn).toBeGreaterThan(500);
+});
+
+test('other ports carry whatever protocol, also when the server speaks first', async () => {
+  await using world = await createWorld();
+  const port = await world.tcp(0, (socket) => {
+    socket.write('SSH-2.0-server\r\n');
+    socket.on('data', (chunk) => socket.write(`got ${chunk.toString()}`));
+  });
+  const gateway = await world.gateway({ allow: [`allowed.test:${port}`] });
+  const socket = await gateway.tunnel('allowed.test', port);
+  if (typeof socket === 'string') throw new Error(socket);
+  expect(await readText(socket, /server\r\n/)).toBe('SSH-2.0-server\r\n');
+  socket.write('hi');
+  expect(await readText(socket, /got hi/)).toBe('got hi');
+});
+
+test('whoever has said everything can still listen: half-closed connections keep the other half', async () => {
+  await using world = await createWorld();
+  const port = await world.tcp(0, (socket) => {
+    let text = '';
+    socket.on('data', (chunk) => (text += chunk.toString()));
+    socket.on('end', () => setTimeout(() => socket.end(`you said ${text}`), 50));
+  });
+  const gateway = await world.gateway({ allow: [`allowed.test:${port}`] });
+  const socket = await gateway.tunnel('allowed.test', port);
+  if (typeof socket === 'string') throw new Error(socket);
+  socket.end('all of it');
+  expect(await readText(socket)).toBe('you said all of it');
+});
+
+test('what passes is intact, both ways at once, with readers that are slow', async () => {
+  await using world = await createWorld();
+  const size = 8 * 1024 * 1024;
+  const [down, up] = [randomBytes(size), randomBytes(size)];
+  const hash = (data: Buffer): string => createHash('sha256').update(data).digest('hex');
+  let received: Buffer[] = [];
+  const port = await world.tcp(0, (socket) => {
+    received = [];
+    socket.on('data', (chunk) => {
+      received.push(chunk);
+      socket.pause();
+      setTimeout(() => socket.resume(), 1);
+    });
+    socket.end(down);
+  });
+  const gateway = await world.gateway({ allow: [`allowed.test:${port}`] });
+  const socket = await gateway.tunnel('allowed.test', port);
+  if (typeof socket === 'string') throw new Error(socket);
+  const got: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => {
+    got.push(chunk);
+    socket.pause();
+    setTimeout(() => socket.resume(), 1);
+  });
+  socket.resume();
+  socket.end(up);
+  await new Promise((resolve) => socket.on('end', resolve));
+  await expect.poll(() => Buffer.concat(received).length, { timeout: 20_000 }).toBe(size);
+  expect([hash(Buffer.concat(got)), hash(Buffer.concat(received))]).toEqual([hash(down), hash(up)]);
+  socket.destroy();
+  await expect.poll(() => gateway.log).toMatchObject([{ bytesOut: size, bytesIn: size, verdict: 'allowed' }]);
+});
+
+test('a reader that does not read makes the writer wait, and memory does not grow', async () => {
+  await using world = await createWorld();
+  let sent = 0;
+  const block = Buffer.alloc(1 << 20);
+  const port = await world.tcp(0, (socket) => {
+    const more = (): void => {
+      while (sent < 1 << 29 && socket.write(block)) sent += block.length;
+      socket.once('drain', more);
+    };
+    more();
+  });
+  const gateway = await world.gateway({ allow: [`allowed.test:${port}`] });
+  const socket = await gateway.tunnel('allowed.test', port);
+  if (typeof socket === 'string') throw new Error(socket);
+  await sleep(700);
+  const before = sent;
+  await sleep(300);
+  expect(sent).toBe(before);
+  expect(sent).toBeLessThan(64 << 20);
+});
+
+test('server-sent events arrive as they are sent', async () => {
+  await using world = await createWorld();
+  const port = await world.tcp(0, (socket) => {
+    let n = 0;
+    const timer = setInterval(() => socket.write(`data: ${++n}\n\n`), 20);
+    socket.on('close', () => clearInterval(timer));
+  });
+  const gateway = await world.gateway({ allow: [`allowed.test:${port}`] });
+  const socket = await gateway.tunnel('allowed.test', port);
+  if (typeof socket === 'string') throw new Error(socket);
+  for (let n = 1; n <= 5; n++) expect(await readText(socket, /\n\n/)).toBe(`data: ${n}\n\n`);
+});
+
+test('SOCKS5 goes the same way: allowed, denied, and by address', async () => {
+  await using world = await createWorld();
+  const port = await world.tcp(0, echo);
+  const gateway = await world.gateway({ allow: [`allowed.test:${port}`] });
+  const request = (host: string, to: number): Buffer =>
+    Buffer.concat([
+      Buffer.from([5, 1, 0, 5, 1, 0, 3, host.length]),
+      Buffer.from(host),
+      Buffer.from([to >> 8, to & 255]),
+    ]);
+  expect(
+    await gateway.talk(Buffer.concat([request('allowed.test', port), Buffer.from('ping')]), { until: /ping/ }),
+  ).toBe('\x05\x00\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00ping');
+  expect((await gateway.talk(request('evil.test', port))).slice(2, 4)).toBe('\x05\x02');
+  const literal = Buffer.from([5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 9, port >> 8, port & 255]);
+  expect((await gateway.talk(literal)).slice(2, 4)).toBe('\x05\x02');
+  expect(gateway.log.map(({ by, host, verdict }) => `${by} ${host} ${verdict}`)).toContain('socks5 evil.test denied');
+});

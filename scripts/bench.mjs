@@ -58,7 +58,7 @@ function writePage() {
 
 async function measureGateway() {
   const effort = quick ? { rounds: 3, seconds: 0.3, warmUp: 0.5 } : { rounds: 12, seconds: 0.8, warmUp: 3 };
-  await stage('the gateway', () => benchGateway(world, peers, effort));
+  await stage('the gateway', () => benchGateway(root, world, peers, effort));
 }
 
 async function measureAll() {

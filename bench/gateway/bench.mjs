@@ -7,10 +7,11 @@ import { fileURLToPath } from 'node:url';
 import { installPrograms, programVersion } from '../peers.mjs';
 import { number } from '../stats.mjs';
 import { wait } from '../world.mjs';
+import { prepareFirst } from './first.mjs';
 import { buildLoad, inPlace } from './place.mjs';
 import { gatewaySections } from './sections.mjs';
 
-export async function benchGateway(world, peers, effort) {
+export async function benchGateway(root, world, peers, effort) {
   const noCompiler = installPrograms({ cc: 'gcc libc6-dev' });
   if (noCompiler !== null) throw new Error(`the client of the gateway's measurements cannot be built: ${noCompiler}`);
   const isRoot = process.getuid() === 0;
@@ -19,16 +20,20 @@ export async function benchGateway(world, peers, effort) {
   const squid = isRoot ? installPrograms({ squid: 'squid' }) : 'it can be started by root only';
   const dir = join(world.dir, 'gateway');
   mkdirSync(dir);
+  const load = buildLoad(dir);
   const files = inPlace([]).files;
   const settings = {
     ...effort,
     dir,
     isRoot,
-    load: buildLoad(dir),
+    load,
     ags: world.ags(),
     tinyproxy: tinyproxy === null,
     squid: squid === null,
     srt: peers.directory === null ? null : join(world.dir, 'peers/node_modules/@anthropic-ai/sandbox-runtime'),
+    dist: join(root, 'dist'),
+    // Others are root only of the place where this is measured, which is not what they would be.
+    first: isRoot ? prepareFirst(world.actors.root, load) : null,
     // Each needs two descriptors of the proxy, which has some more.
     held: [1000, Math.min(10_000, Math.floor((files - 200) / 2))],
   };

@@ -1,8 +1,12 @@
 // bench/gateway/inside.mjs: measures the proxies, all in one place and in turn. Started by bench/gateway.mjs in a network and
 // mount namespace of its own, with its settings as the only argument; the last line it prints is what it found.
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { firstAnswers } from './first.mjs';
 import { clientHello, plainRequest } from './hello.mjs';
+import { inspect } from './inspect.mjs';
 import { NAME } from './names.mjs';
 import { ask, hold, openPlace, PORTS, residentKb, tree } from './place.mjs';
 import { startAgs, startSquid, startSrt, startTinyproxy } from './proxies.mjs';
@@ -25,7 +29,14 @@ const starters = {
   ...(settings.srt === null ? {} : { srt: (port) => startSrt(place, { srt: settings.srt, port }) }),
 };
 
-const results = { ...(await compare()), rules: await rules(), memory: await memory() };
+const results = {
+  ...(await compare()),
+  rules: await rules(),
+  inspect: await inspect(place, settings),
+  steps: await steps(),
+  memory: await memory(),
+  first: settings.first === null ? null : await firstAnswers(settings),
+};
 await place.close();
 process.stdout.write(`\n${JSON.stringify(results)}\n`);
 process.exit(0);
@@ -89,6 +100,15 @@ async function rules() {
     mapValues(ways, (way) => () => askBy(way, 'tunnels', { to: PLAIN, many: 16, seconds })),
   );
   for (const child of children) await place.stop(child);
+  return found;
+}
+
+/** What can be measured only from within. */
+async function steps() {
+  const script = fileURLToPath(new URL('parts.mjs', import.meta.url));
+  const { steps: found } = await inTurn(Math.min(rounds, 5), {
+    steps: () => JSON.parse(execFileSync(process.execPath, [script, settings.dist, '200'], { encoding: 'utf8' })),
+  });
   return found;
 }
 

@@ -31,8 +31,9 @@ export function gatewaySections(found) {
   }));
 }
 
-/** A bar for each peer that was measured. */
-const against = (found, bars) => bars.filter(({ peer }) => found.tunnels[peer] !== undefined).map(({ make }) => make());
+/** A bar against a peer, if it was measured. */
+const over = (runs, peer, get, bar) =>
+  runs[peer] === undefined ? [] : [{ ...bar, value: ratio(get(runs.ags), get(runs[peer])) }];
 
 function tunnels(found) {
   const { tunnels: many, single, parts } = found;
@@ -55,48 +56,22 @@ function tunnels(found) {
       latencies('One at a time, the answer in one piece', single),
       latencies('One at a time, the answer in two: its head, and then its body', parts),
     ],
-    bars: against(found, [
-      {
-        peer: 'tinyproxy',
-        make: () => ({
-          name: `connections a second, over tinyproxy (${found.busy ? 'other programs at work' : 'quiet machine'})`,
-          value: ratio(perSecond(many.ags), perSecond(many.tinyproxy)),
-          atLeast: found.busy ? 3 : 2.5,
-        }),
-      },
-      {
-        peer: 'srt',
-        make: () => ({
-          name: 'connections a second, over srt',
-          value: ratio(perSecond(many.ags), perSecond(many.srt)),
-          atLeast: 1.8,
-        }),
-      },
-      {
-        peer: 'tinyproxy',
-        make: () => ({
-          name: 'processor time of a connection, over tinyproxy',
-          value: ratio(cpuEach(many.ags), cpuEach(many.tinyproxy)),
-          atMost: 0.7,
-        }),
-      },
-      {
-        peer: 'quiet',
-        make: () => ({
-          name: 'processor time of a connection, over tinyproxy without its log',
-          value: ratio(cpuEach(many.ags), cpuEach(many.quiet)),
-          atMost: 1.8,
-        }),
-      },
-      {
-        peer: 'tinyproxy',
-        make: () => ({
-          name: 'one at a time, the answer in two pieces, 99 of 100 within, over tinyproxy',
-          value: ratio(p99(parts.ags), p99(parts.tinyproxy)),
-          atMost: 0.2,
-        }),
-      },
-    ]),
+    bars: [
+      ...over(many, 'tinyproxy', perSecond, {
+        name: `connections a second, over tinyproxy (${found.busy ? 'other programs at work' : 'quiet machine'})`,
+        atLeast: found.busy ? 3 : 2.5,
+      }),
+      ...over(many, 'srt', perSecond, { name: 'connections a second, over srt', atLeast: 1.8 }),
+      ...over(many, 'tinyproxy', cpuEach, { name: 'processor time of a connection, over tinyproxy', atMost: 0.7 }),
+      ...over(many, 'quiet', cpuEach, {
+        name: 'processor time of a connection, over tinyproxy without its log',
+        atMost: 1.8,
+      }),
+      ...over(parts, 'tinyproxy', p99, {
+        name: 'one at a time, the answer in two pieces, 99 of 100 within, over tinyproxy',
+        atMost: 0.2,
+      }),
+    ],
     chart: {
       title: 'Connections opened in a second, each with one request',
       unit: '',
@@ -130,8 +105,7 @@ function tunnelsText({ versions, notes, rounds, seconds, others }) {
 \`ags gateway\` by itself, with its decision log, beside ${versions.join(', ')}. All have the same list of 52 names and write their log to a file of the same disk; \`srt\` is the HTTP proxy of @anthropic-ai/sandbox-runtime alone, which keeps no log. Origin and client are small C programs with one thread each; all is on loopback, in a network namespace of its own. A connection is made anew, asks for the origin with CONNECT, sends one request, gets one answer and is closed. Processor time is that of the proxy alone, all its threads and helpers. ${rounds} rounds of ${seconds} s each; before, other programs used ${others} of the processor cores.${notes.map((note) => ` ${note}`).join('')}`;
 }
 
-function bytes(found) {
-  const { down, up } = found;
+function bytes({ down, up }) {
   const columns = (runs, name) => [
     of(megabytes(runs[name]), 'MB/s'),
     name === 'direct' ? '' : of(cpuPerGb(runs[name]), 's'),
@@ -148,32 +122,11 @@ function bytes(found) {
     title: 'moving bytes',
     text: 'One connection, as fast as it goes. The client reads or writes, the origin writes or reads; all share the same processor cores.',
     tables: [table('Download', down), table('Upload', up)],
-    bars: against(found, [
-      {
-        peer: 'tinyproxy',
-        make: () => ({
-          name: 'download, over tinyproxy',
-          value: ratio(megabytes(down.ags), megabytes(down.tinyproxy)),
-          atLeast: 2.2,
-        }),
-      },
-      {
-        peer: 'tinyproxy',
-        make: () => ({
-          name: 'processor time of a GB down, over tinyproxy',
-          value: ratio(cpuPerGb(down.ags), cpuPerGb(down.tinyproxy)),
-          atMost: 0.45,
-        }),
-      },
-      {
-        peer: 'tinyproxy',
-        make: () => ({
-          name: 'upload, over tinyproxy',
-          value: ratio(megabytes(up.ags), megabytes(up.tinyproxy)),
-          atLeast: 1.5,
-        }),
-      },
-    ]),
+    bars: [
+      ...over(down, 'tinyproxy', megabytes, { name: 'download, over tinyproxy', atLeast: 2.2 }),
+      ...over(down, 'tinyproxy', cpuPerGb, { name: 'processor time of a GB down, over tinyproxy', atMost: 0.45 }),
+      ...over(up, 'tinyproxy', megabytes, { name: 'upload, over tinyproxy', atLeast: 1.5 }),
+    ],
     chart: {
       title: 'Download through one connection',
       unit: 'MB/s',
@@ -188,8 +141,7 @@ function bytes(found) {
   };
 }
 
-function events(found) {
-  const runs = found.events;
+function events({ events: runs }) {
   const added = difference(p50(runs.ags), p50(runs.direct));
   return {
     title: 'streams',
@@ -211,16 +163,7 @@ function events(found) {
         value: inMs(added),
         atMost: 1,
       },
-      ...against(found, [
-        {
-          peer: 'srt',
-          make: () => ({
-            name: 'delay of an event in 200 streams, half of all, over srt',
-            value: ratio(p50(runs.ags), p50(runs.srt)),
-            atMost: 1.2,
-          }),
-        },
-      ]),
+      ...over(runs, 'srt', p50, { name: 'delay of an event in 200 streams, half of all, over srt', atMost: 1.2 }),
     ],
   };
 }
@@ -260,29 +203,66 @@ function memory({ memory: runs }) {
   };
 }
 
-function checks(found) {
-  const { hello, rules } = found;
+function checks({ hello, rules, inspect, steps, first }) {
   const counts = Object.keys(rules);
+  const [few, most] = [counts[0], counts.at(-1)];
   return {
     title: 'what its checks cost',
-    text: 'On port 443 the first bytes must be a TLS hello for the very host that was asked for. The same 517 bytes of plain HTTP to another port are not looked into. Rules: the same connections with lists of different length, half of them wildcards, in a process each.',
+    text: 'On port 443 the first bytes must be a TLS hello for the very host that was asked for; 517 bytes of plain HTTP to another port are only counted. Lists of rules are half wildcards; each is in a process of its own. Where a rule speaks of methods or paths, TLS ends in the gateway, and every request is looked at, decided, written down and sent on over TLS of its own.',
     tables: [
       {
-        head: ['connection', 'processor time', 'times the first'],
+        caption: 'Processor time of the gateway',
+        head: ['', 'each', 'times the one above'],
         rows: [
-          ['517 bytes of plain HTTP', of(cpuEach(hello.plain), 'µs'), ''],
+          ['connection, 517 bytes of plain HTTP', of(cpuEach(hello.plain), 'µs'), ''],
+          compared('connection, TLS hello of 517 bytes', cpuEach(hello.checked), cpuEach(hello.plain)),
+          ...counts.map((count, i) =>
+            i === 0
+              ? [`connection, ${count} rules`, of(cpuEach(rules[count]), 'µs'), '']
+              : compared(`connection, ${count} rules`, cpuEach(rules[count]), cpuEach(rules[counts[i - 1]])),
+          ),
+          ['request on a kept connection, passed through', of(cpuEach(inspect['kept, passed']), 'µs'), ''],
+          compared(
+            'request on a kept connection, looked into',
+            cpuEach(inspect['kept, inspected']),
+            cpuEach(inspect['kept, passed']),
+          ),
+          ['fresh TLS connection with a request, passed through', of(cpuEach(inspect['fresh, passed']), 'µs'), ''],
+          compared(
+            'fresh TLS connection with a request, looked into',
+            cpuEach(inspect['fresh, inspected']),
+            cpuEach(inspect['fresh, passed']),
+          ),
+        ],
+      },
+      {
+        caption: 'Single steps',
+        head: ['', 'processor time'],
+        rows: [
           [
-            'a TLS hello of 517 bytes, checked',
-            of(cpuEach(hello.checked), 'µs'),
-            times(cpuEach(hello.checked), cpuEach(hello.plain)),
+            'certificate for a host',
+            of(
+              steps.map(({ leafUs }) => leafUs),
+              'µs',
+            ),
           ],
-          ...counts.map((count, i) => [
-            `${count} rules`,
-            of(cpuEach(rules[count]), 'µs'),
-            i === 0 ? '' : times(cpuEach(rules[count]), cpuEach(rules[counts[0]])),
+          [
+            'the same, ready for handshakes',
+            of(
+              steps.map(({ contextUs }) => contextUs),
+              'µs',
+            ),
+          ],
+          ...counts.map((count) => [
+            `decision with ${count} rules`,
+            of(
+              steps.map(({ decisionUs }) => decisionUs[count]),
+              'µs',
+            ),
           ]),
         ],
       },
+      ...(first === null ? [] : [firstTable(first)]),
     ],
     bars: [
       {
@@ -291,13 +271,49 @@ function checks(found) {
         atMost: NOISE,
       },
       {
-        name: `processor time of a connection with ${counts.at(-1)} rules, over ${counts[0]} rules`,
-        value: ratio(cpuEach(rules[counts.at(-1)]), cpuEach(rules[counts[0]])),
+        name: `processor time of a connection with ${most} rules, over ${few} rules`,
+        value: ratio(cpuEach(rules[most]), cpuEach(rules[few])),
         atMost: NOISE,
       },
+      {
+        name: `decision with ${most} rules, processor time, µs`,
+        value: summary(steps.map(({ decisionUs }) => decisionUs[most])),
+        atMost: 5,
+      },
+      {
+        name: 'request on a kept connection, looked into, processor time, µs',
+        value: summary(cpuEach(inspect['kept, inspected'])),
+        atMost: 200,
+      },
+      {
+        name: 'certificate for a host, processor time, ms',
+        value: inMs(summary(steps.map(({ leafUs }) => leafUs))),
+        atMost: 2,
+      },
+      ...(first === null
+        ? []
+        : [
+            {
+              name: 'first answer in a new sandbox, later than a command that does nothing, ms',
+              value: difference(first.asking, first.nothing),
+              atMost: 100,
+            },
+          ]),
     ],
   };
 }
+
+const firstTable = (first) => ({
+  caption: 'From the start of `ags exec` to its end',
+  head: ['command', 'wall time'],
+  rows: [
+    ['`true`', of(first.nothing, 'ms')],
+    ['a client that asks once through the gateway', of(first.asking, 'ms')],
+    ['difference', spread(difference(first.asking, first.nothing), 'ms')],
+  ],
+});
+
+const compared = (name, values, above) => [name, of(values, 'µs'), times(values, above)];
 
 /** What two runs of the same thing may differ by. */
 const NOISE = 1.1;

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { NAMES } from './names.mjs';
 import { tree } from './place.mjs';
 import { startAgs } from './proxies.mjs';
-import { inTurn } from './rounds.mjs';
+import { inTurn, mapValues } from './rounds.mjs';
 
 const PORT = 8443;
 const PROXY = 7300;
@@ -31,14 +31,19 @@ export async function inspect(place, settings) {
     writeFileSync(files.certificate, cert);
     writeFileSync(files.key, key);
     const how = { load: place.load, via: PROXY, name, port: PORT, ...files, fresh, many: 8, pids };
-    return () => askByTls({ ...how, seconds: settings.seconds, warmUp: settings.seconds / 2 });
+    return (warmUp = settings.seconds / 2) => askByTls({ ...how, seconds: settings.seconds, warmUp });
   };
-  const found = await inTurn(settings.rounds, {
+  const variants = {
     'kept, passed': by(PASSED, false),
     'kept, inspected': by(INSPECTED, false),
     'fresh, passed': by(PASSED, true),
     'fresh, inspected': by(INSPECTED, true),
-  });
+  };
+  for (const variant of Object.values(variants)) await variant(settings.warmUp);
+  const found = await inTurn(
+    settings.rounds,
+    mapValues(variants, (variant) => () => variant()),
+  );
   await place.stop(gateway.child);
   return found;
 }

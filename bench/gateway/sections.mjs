@@ -102,7 +102,7 @@ const latencies = (caption, runs) => ({
 function tunnelsText({ versions, notes, rounds, seconds, others }) {
   return `![Bar charts of the gateway](benchmarks-gateway.svg)
 
-\`ags gateway\` by itself, with its decision log, beside ${versions.join(', ')}. All have the same list of 52 names and write their log to a file of the same disk; \`srt\` is the HTTP proxy of @anthropic-ai/sandbox-runtime alone, which keeps no log. Origin and client are small C programs with one thread each; all is on loopback, in a network namespace of its own. A connection is made anew, asks for the origin with CONNECT, sends one request, gets one answer and is closed. Processor time is that of the proxy alone, all its threads and helpers. ${rounds} rounds of ${seconds} s each; before, other programs used ${others} of the processor cores.${notes.map((note) => ` ${note}`).join('')}`;
+\`ags gateway\` by itself, with its decision log, beside ${versions.join(', ')}. All have the same list of 52 names and write their log to a file of the same disk; \`srt\` is the HTTP proxy of @anthropic-ai/sandbox-runtime alone, which keeps no log. Origin and client are small C programs with one thread each; all is on loopback, in a network namespace of its own. A connection is made anew, asks for the origin with CONNECT, sends one request, gets one answer and is closed. Processor time is that of the proxy alone, all its threads and helpers. ${rounds} rounds of ${seconds} s each; before, other programs used ${others} processor cores.${notes.map((note) => ` ${note}`).join('')}`;
 }
 
 function bytes({ down, up }) {
@@ -208,7 +208,7 @@ function checks({ hello, rules, inspect, steps, first }) {
   const [few, most] = [counts[0], counts.at(-1)];
   return {
     title: 'what its checks cost',
-    text: 'On port 443 the first bytes must be a TLS hello for the very host that was asked for; 517 bytes of plain HTTP to another port are only counted. Lists of rules are half wildcards; each is in a process of its own. Where a rule speaks of methods or paths, TLS ends in the gateway, and every request is looked at, decided, written down and sent on over TLS of its own.',
+    text: 'On port 443 the first bytes must be a TLS hello for the very host that was asked for; of 517 bytes of plain HTTP to another port only the first is looked at. Lists of rules are half wildcards; each is in a process of its own. Where a rule speaks of methods or paths, TLS ends in the gateway, and every request is looked at, decided, written down and sent on over TLS of its own.',
     tables: [
       {
         caption: 'Processor time of the gateway',

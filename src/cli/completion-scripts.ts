@@ -23,9 +23,9 @@ export const SHELLS = {
 /** The rest of a command follows from how its usage is written. */
 export function restOf(verb: Verb): Rest {
   if (verb.passthrough === true) return { kind: 'command' };
-  if (/[[<]task\b/.test(verb.usage)) return { kind: 'tasks' };
   const choice = / \{([^}]+)\}/.exec(verb.usage)?.[1];
-  return choice === undefined ? { kind: 'nothing' } : { kind: 'words', words: choice.split('|') };
+  if (choice !== undefined) return { kind: 'words', words: choice.split('|') };
+  return { kind: /[[<]task\b/.test(verb.usage) ? 'tasks' : 'nothing' };
 }
 
 const TASKS = 'ags __complete tasks 2>/dev/null';

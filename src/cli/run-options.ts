@@ -1,7 +1,9 @@
 // cli/run-options.ts: what `exec`, `shell` and `plan` have in common.
 import { AgsError } from '../protocol/errors.ts';
 import type { ConfigFlags } from '../config/effective.ts';
-import { runCommand } from '../tasks/run.ts';
+import { hostAndPort } from '../protocol/host-name.ts';
+import { runCommand, type RunResult } from '../tasks/run.ts';
+import type { DeniedHost } from '../tasks/run-network.ts';
 import type { Arguments, Context, Option } from './verb.ts';
 
 export const RUN_OPTIONS = {
@@ -111,11 +113,26 @@ export async function runInSandbox(
     },
   });
   if (result.ended !== null) say(result.ended);
+  if (result.denied.length > 0) say(deniedHosts(result.denied));
   if (result.changed) {
     const { afterRun } = await import('./after-run.ts');
     await afterRun(result.taskId, review, ctx);
   }
   return result.exitCode;
+}
+
+const NAMED = 5;
+
+/** On one line: what was refused, and what to type if it should not have been. */
+function deniedHosts(denied: RunResult['denied']): string {
+  const name = ({ host, port }: DeniedHost): string => (port === 0 || port === 443 ? host : hostAndPort(host, port));
+  const named = denied
+    .slice(0, NAMED)
+    .map((one) => `${name(one)}${one.count === 1 ? '' : ` (${one.count} times)`}`)
+    .join(', ');
+  const more = denied.length > NAMED ? ` and ${denied.length - NAMED} more (ags net log --denied)` : '';
+  const first = denied[0] === undefined ? '' : name(denied[0]);
+  return `Network: refused ${named}${more}. To allow it in this project: ags allow ${first} --project`;
 }
 
 export function inProject(args: Arguments, ctx: Context): Context['world'] {

@@ -37,6 +37,13 @@ export const VERBS = {
     summary: 'remove what killed or finished sandboxes left behind',
     load: () => import('./verbs/cleanup.ts'),
   },
+  allow: { group: 'Network', summary: 'let sandboxes reach a host', load: () => import('./verbs/allow.ts') },
+  deny: { group: 'Network', summary: 'keep sandboxes from reaching a host', load: () => import('./verbs/deny.ts') },
+  net: {
+    group: 'Network',
+    summary: 'show what may be reached, what was, and what waits for you',
+    load: () => import('./verbs/net.ts'),
+  },
   init: { group: 'Set up', summary: 'write a commented ags.yaml', load: () => import('./verbs/init.ts') },
   config: {
     group: 'Set up',

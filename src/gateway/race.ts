@@ -39,19 +39,22 @@ export function race(
       }
       const socket = open(address);
       trying.add(socket);
-      socket.once('connect', () => {
-        if (!settled) settle({ kind: 'open', socket, address });
-      });
-      // It stays: whoever takes the socket over may be a moment late.
-      socket.on('error', (error: NodeJS.ErrnoException) => {
+      const onError = (error: NodeJS.ErrnoException): void => {
         if (!trying.delete(socket) || settled) return;
         firstCode ??= error.code ?? 'error';
         tryNext();
+      };
+      socket.on('error', onError).once('connect', () => {
+        // Whoever takes the socket over may be a moment late, and an error that nobody listens to ends the process.
+        socket.on('error', ignore).off('error', onError);
+        if (!settled) settle({ kind: 'open', socket, address });
       });
       if (next < addresses.length) patience = setTimeout(tryNext, STEP_MS);
     }
     tryNext();
   });
 }
+
+function ignore(): void {}
 
 const STEP_MS = 250;

@@ -24,6 +24,8 @@ const readers = new WeakMap<Socket, FastReader>();
 const BUFFER_BYTES = 65_536;
 const KEPT = 64;
 const spare: Buffer[] = [];
+/** For the last bytes to somebody who does not take them. */
+const FAREWELL_MS = 60_000;
 const NOTHING: Buffer = Buffer.alloc(0);
 
 export function openOrigin(address: string, port: number): Socket {
@@ -94,7 +96,12 @@ export function relay(input: {
   };
   const reader = readers.get(origin);
   const closed = (): void => {
-    if (!client.closed || !origin.closed) return end();
+    if (!client.closed || !origin.closed) {
+      const [first, other] = client.closed ? [client, origin] : [origin, client];
+      // Who has heard and said everything goes; what the other one has still to be told is not thrown away.
+      if (!first.readableEnded || !first.writableFinished) return end();
+      return void other.setTimeout(FAREWELL_MS, end);
+    }
     if (reader !== undefined) keep(reader);
     input.done();
   };

@@ -41,12 +41,8 @@ export function createResolver(input: {
 
   function remember(host: string, four: Answer, six: Answer): Known {
     const resolved = conclude(host, four, six);
-    const found = resolved.kind === 'found';
-    const seconds = found
-      ? Math.min(four.seconds, six.seconds)
-      : resolved.timedOut
-        ? TRANSIENT_SECONDS
-        : ABSENT_SECONDS;
+    const lasting = isAbsent(four) && isAbsent(six) ? ABSENT_SECONDS : TRANSIENT_SECONDS;
+    const seconds = resolved.kind === 'found' ? Math.min(four.seconds, six.seconds) : lasting;
     const entry = { resolved, until: now() + Math.min(Math.max(seconds, 1), MOST_SECONDS) * 1000 };
     known.delete(host);
     if (known.size >= MOST_KNOWN) known.delete(known.keys().next().value ?? '');
@@ -59,7 +55,7 @@ export function createResolver(input: {
     const asked = query(channel, 'resolve6', host, deadlineMs);
     const four = await query(channel, 'resolve4', host, deadlineMs);
     // RFC 8305: whoever has one family waits but a moment for the other.
-    const six = four.addresses.length === 0 ? await asked : await Promise.race([asked, setTimeout(PATIENCE_MS, null)]);
+    const six = four.addresses.length === 0 ? await asked : await Promise.race([asked, patience()]);
     if (six !== null) return remember(host, four, six).resolved;
     const entry = remember(host, four, NOTHING);
     // What comes late serves the next one who asks.
@@ -123,14 +119,24 @@ function conclude(host: string, four: Answer, six: Answer): Resolved {
   const addresses = [...four.addresses, ...six.addresses];
   if (addresses.length > 0) return { kind: 'found', addresses };
   const codes = [four.code, six.code];
-  if (codes.every((code) => code === 'ENODATA' || code === 'ENOTFOUND')) {
+  if (isAbsent(four) && isAbsent(six)) {
     const reason = codes.includes('ENOTFOUND') ? `${host} does not exist` : `${host} has no address`;
     return { kind: 'failed', reason, timedOut: false };
   }
   if (codes.includes('ETIMEOUT'))
     return { kind: 'failed', reason: `no name server told where ${host} is in time`, timedOut: true };
-  const code = codes.find((one) => one !== 'ENODATA' && one !== 'ENOTFOUND') ?? '';
+  const { code } = isAbsent(four) ? six : four;
   return { kind: 'failed', reason: `no name server could tell where ${host} is (${code})`, timedOut: false };
+}
+
+// The open question keeps the process alive; a process that is done need not wait for this.
+function patience(): Promise<null> {
+  return setTimeout(PATIENCE_MS, null, { ref: false });
+}
+
+/** A server said so, as against one that said nothing of use. */
+function isAbsent(answer: Answer): boolean {
+  return answer.code === 'ENODATA' || answer.code === 'ENOTFOUND';
 }
 
 function fail(reason: string): Promise<Resolved> {

@@ -36,7 +36,7 @@ export function carry(
   if (content === 'any') return start(first, null);
   if (visit.port !== 443)
     return start(first, (bytes) => {
-      if (bytes[0] !== TLS_HANDSHAKE) return 'go';
+      if (bytes[0] !== TLS_HANDSHAKE || (bytes.length > 1 && bytes[1] !== TLS_MAJOR)) return 'go';
       const problem = helloProblem(bytes, visit.host);
       if (problem === 'more') return 'more';
       if (problem !== null) refuse(problem);
@@ -51,6 +51,7 @@ export function carry(
 }
 
 const TLS_HANDSHAKE = 0x16;
+const TLS_MAJOR = 3;
 
 /** Calls one of the two, once. */
 export function readHello(

@@ -41,7 +41,7 @@ export function connectThrough(
       signal.removeEventListener('abort', onAbort);
       socket.off('connect', onConnect).off('data', onData).off('end', onEnd).off('close', onEnd).off('error', onError);
       // Whoever takes the socket over may be a moment late, and an error that nobody listens to ends the process.
-      socket.on('error', () => undefined);
+      socket.on('error', ignore);
     };
     const fail = (reason: string, more: { timedOut?: boolean; fault?: 'target' } = {}): void => {
       const { timedOut = false, fault = 'proxy' } = more;
@@ -90,6 +90,8 @@ export function connectThrough(
   });
 }
 
+function ignore(): void {}
+
 /** What is to be said to a proxy, and what its answers mean. */
 interface Talk {
   readonly opening: Buffer;
@@ -125,7 +127,8 @@ function talkHttp(auth: string | null, target: { readonly host: string; readonly
       const status = HTTP_ANSWER.exec(heard.toString('latin1', 0, end + 2))?.[1];
       if (status === undefined) return { kind: 'failed', reason: 'gave an answer that is not HTTP' };
       if (status.startsWith('2')) return { kind: 'open', used: end + 4 };
-      if (status === '407') return { kind: 'failed', reason: wantsPassword(auth) };
+      // Some answer a wrong password with 401.
+      if (status === '407' || status === '401') return { kind: 'failed', reason: wantsPassword(auth) };
       return { kind: 'closed', code: `status ${status}` };
     },
   };

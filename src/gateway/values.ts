@@ -12,6 +12,8 @@ import { visible } from '../lib/sanitize.ts';
 export interface ValueWorld {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
+  /** How long a command may take. */
+  readonly commandMs?: number;
 }
 
 export async function readValue(source: ValueSource, world: ValueWorld): Promise<string> {
@@ -68,7 +70,8 @@ async function readFromFile(written: string, home: string): Promise<Raw> {
 }
 
 async function readFromCommand(argv: readonly string[], world: ValueWorld): Promise<Raw> {
-  const [file = '', ...args] = argv;
+  const [written = '', ...args] = argv;
+  const file = written.startsWith('~/') ? join(world.home, written.slice(2)) : written;
   const called = `What ${visible(basename(file))} printed`;
   const finished = await execute(file, args, world);
   if (finished.failure === null) return { value: textOf(finished.stdout, called), called };
@@ -103,22 +106,26 @@ interface Executed {
 
 function execute(file: string, args: readonly string[], world: ValueWorld): Promise<Executed> {
   // execFile closes the pipes when the time is up: a grandchild that holds them keeps nobody waiting.
-  const limits = { timeout: COMMAND_MS, killSignal: 'SIGKILL', maxBuffer: MOST_BYTES, encoding: 'buffer' } as const;
+  const { env, commandMs = COMMAND_MS } = world;
+  const limits = { timeout: commandMs, killSignal: 'SIGKILL', maxBuffer: MOST_BYTES, encoding: 'buffer' } as const;
   return new Promise((resolve) => {
-    const child = execFile(file, args, { ...limits, env: world.env, cwd: world.home }, (error, stdout, stderr) => {
+    const child = execFile(file, args, { ...limits, env, cwd: '/' }, (error, stdout, stderr) => {
       const said = visible(stderr.toString('utf8').trim().slice(0, 500));
       const missing = error !== null && error.code === 'ENOENT';
-      resolve({ stdout, stderr: said, failure: error === null ? null : failureOf(error), missing });
+      resolve({ stdout, stderr: said, failure: error === null ? null : failureOf(error, commandMs), missing });
     });
     child.stdin?.end();
   });
 }
 
 // Not the error's own message, which repeats every argument.
-function failureOf(error: { code?: number | string | null; killed?: boolean; signal?: string | null }): string {
+function failureOf(
+  error: { code?: number | string | null; killed?: boolean; signal?: string | null },
+  commandMs: number,
+): string {
   if (error.code === 'ENOENT') return 'does not exist';
   if (error.code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return 'printed too much';
-  if (error.killed === true) return `did not end within ${COMMAND_MS / 1000} s`;
+  if (error.killed === true) return `did not end within ${commandMs / 1000} s`;
   if (typeof error.code === 'number') return `ended with status ${error.code}`;
   return error.signal == null ? `cannot be started (${error.code ?? 'error'})` : `was ended by ${error.signal}`;
 }

@@ -31,7 +31,14 @@ export type Mount =
     }
   | { readonly kind: 'dir'; readonly to: SandboxPath; readonly mode: string; readonly why: string }
   | { readonly kind: 'proc' | 'dev'; readonly to: SandboxPath; readonly why: string }
-  | { readonly kind: 'file'; readonly content: string; readonly to: SandboxPath; readonly why: string }
+  | {
+      readonly kind: 'file';
+      /** Of a binary file each character is a byte. */
+      readonly content: string;
+      readonly binary?: boolean;
+      readonly to: SandboxPath;
+      readonly why: string;
+    }
   | { readonly kind: 'workspace'; readonly workspace: WorkspaceMount; readonly to: SandboxPath; readonly why: string };
 
 /** The project's files, copy-on-write. `lower` layers are read-only, first one on top; `upper` takes every write. */

@@ -35,6 +35,10 @@ export interface PlanInput {
   readonly hostEnv: Readonly<Record<string, string | undefined>>;
   readonly envPass: readonly string[];
   readonly pathEnv: readonly string[];
+  /** What programs need to find the gateway. */
+  readonly networkEnv: Readonly<Record<string, string>>;
+  /** Files of our own making, by their path inside. */
+  readonly files: readonly { readonly to: string; readonly content: string; readonly binary: boolean }[];
   readonly envSet: Readonly<Record<string, string>>;
   readonly limits: Limits;
   readonly kernel: KernelRules;
@@ -68,6 +72,13 @@ export function planSandbox(input: PlanInput): SandboxSpec {
       why: 'temporary files of its own',
     },
     { kind: 'dir', to: sandboxPath('/run'), mode: '0755', why: 'no socket of the host' },
+    ...input.files.map((file): Mount => ({
+      kind: 'file',
+      content: file.content,
+      binary: file.binary,
+      to: sandboxPath(file.to),
+      why: 'whom programs trust for TLS',
+    })),
     { kind: 'dir', to: sandboxPath('/var'), mode: '0755', why: 'nothing of the host' },
     { kind: 'symlink', target: '../tmp', to: sandboxPath('/var/tmp'), why: 'programs expect it' },
     { kind: 'bind', from: hostPath(input.homeDir), to: sandboxPath(home), writable: true, why: "the task's own home" },
@@ -108,14 +119,14 @@ function bind(from: string, to: string, why: string): Extract<Mount, { kind: 'bi
 }
 
 /** Made for the sandbox, because the real ones name every account of the machine and its name servers. */
-export function accountFiles(user: PlanInput['user'], home: string): Record<string, string> {
+export function accountFiles(user: PlanInput['user'], home: string, resolvConf: string): Record<string, string> {
   const nobody = 'nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin';
   return {
     passwd: `root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n${user.name}:x:${user.uid}:${user.gid}::${home}:${user.shell}\n${nobody}\n`,
     group: `root:x:0:\n${user.name}:x:${user.gid}:\nnogroup:x:65534:\n`,
     hosts: '127.0.0.1 localhost sandbox\n::1 localhost\n',
     hostname: 'sandbox\n',
-    'resolv.conf': '# No name server: names are resolved outside the sandbox.\n',
+    'resolv.conf': resolvConf,
   };
 }
 
@@ -140,6 +151,7 @@ function planEnv(input: PlanInput, visible: readonly string[]): Record<string, s
     LOGNAME: input.user.name,
     SHELL: input.user.shell,
     TMPDIR: '/tmp',
+    ...input.networkEnv,
     ...input.envSet,
     AGS_SANDBOX: '1',
     AGS_TASK: input.taskName,

@@ -3,6 +3,9 @@
 // Invariant: nothing in here is a secret; a placeholder stands for each.
 import type { NetworkPolicy, SecretRule, TcpGrant } from '../protocol/network.ts';
 import type { Door, SandboxSpec } from '../protocol/spec.ts';
+import type { EffectiveConfig } from '../config/effective.ts';
+import type { TaskSecrets, Trust } from './secrets.ts';
+import type { World } from './world.ts';
 
 /** Where the proxy and the endpoints are, inside. */
 export const PROXY_PORT = 3128;
@@ -20,6 +23,30 @@ export interface NetworkPlan {
   readonly grants: readonly PlacedGrant[];
   readonly env: Readonly<Record<string, string>>;
   readonly resolvConf: string;
+}
+
+/** All that a run knows of its network before it starts. */
+export interface PlannedNetwork extends NetworkPlan {
+  readonly secrets: TaskSecrets;
+  readonly files: Trust['files'];
+}
+
+const NOTHING: Trust = { files: [], env: {}, java: [] };
+export const NO_SECRETS: TaskSecrets = { rules: [], placeholders: new Map(), authority: null };
+
+/** `possible`: where nobody but bwrap may make a network namespace, a sandbox has none but its loopback. */
+export async function prepareNetwork(
+  world: World,
+  { network, secrets }: Pick<EffectiveConfig, 'network' | 'secrets'>,
+  possible: boolean,
+): Promise<PlannedNetwork> {
+  const policy: NetworkPolicy = possible ? network : { ...network, mode: 'off' };
+  if (policy.mode === 'off' || (secrets.length === 0 && policy.rules.length === 0))
+    return { ...planNetwork(policy, [], new Map(), NOTHING), secrets: NO_SECRETS, files: [] };
+  const { planTrust, prepareSecrets } = await import('./secrets.ts');
+  const prepared = await prepareSecrets(policy, secrets, world.now);
+  const trust = await planTrust(prepared.authority, world);
+  return { ...planNetwork(policy, secrets, prepared.placeholders, trust), secrets: prepared, files: trust.files };
 }
 
 const NO_SERVER = '# No name server: names are resolved outside the sandbox.\n';

@@ -15,6 +15,7 @@ import { ensureEtcCopy } from '../sandbox/etc-copy.ts';
 import type { NativeHost } from '../sandbox/host.ts';
 import { readMachine, type Machine } from '../sandbox/machine.ts';
 import { accountFiles, planSandbox } from '../sandbox/plan.ts';
+import { prepareNetwork, type PlannedNetwork } from './network-plan.ts';
 import { findHidden, type HiddenFiles } from './hidden.ts';
 import { findProject, type Project } from './project.ts';
 import { inspectWorld, type World } from './world.ts';
@@ -30,6 +31,7 @@ export interface RunPlan {
   /** Overlays work here, whatever the workspace is. */
   readonly overlays: boolean;
   readonly machine: Machine;
+  readonly network: PlannedNetwork;
   /** Said once, where the plan is weaker or slower than it could be. */
   readonly notices: readonly string[];
 }
@@ -57,6 +59,9 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
   const root = world.uid === 0;
   const copies = choice.kind === 'copy' ? [`Workspace: a full copy, because ${choice.why}.`] : [];
   const machine = readMachine({ home: world.home, etc: [], toolDirs: config.toolDirs });
+  const reachable = root || choice.overlays;
+  const network = await prepareNetwork(world, config, reachable);
+  const offline = reachable || config.network.mode === 'off' ? [] : [NO_NETWORK];
   const unseen = machine.leftOut.filter((path) => !config.mounts.some((mount) => mount.path === path));
   return {
     project,
@@ -73,9 +78,13 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
     workspace: choice.kind,
     overlays: choice.overlays,
     machine,
-    notices: [...copies, ...unseen.map(notShown)],
+    network,
+    notices: [...copies, ...offline, ...unseen.map(notShown)],
   };
 }
+
+const NO_NETWORK =
+  'Network: none but loopback, because this system lets no program but bwrap make namespaces (see: ags doctor).';
 
 function notShown(path: string): string {
   return `${path} is not shown, because another file system is mounted below it. To show it as it is: --mount ${path}`;
@@ -142,7 +151,7 @@ export function describeRun(
       cacheDir: world.cacheDir,
       patterns: [...config.etc, ...etcMounts(config)],
       list: listEtc,
-      made: accountFiles(plan.user, world.home),
+      made: accountFiles(plan.user, world.home, plan.network.resolvConf),
     }),
     project: project.root,
     cwd: plan.cwd,
@@ -152,9 +161,12 @@ export function describeRun(
     hostEnv: world.env,
     envPass: config.envPass,
     pathEnv: config.pathEnv,
+    networkEnv: plan.network.env,
+    files: plan.network.files,
     envSet: config.envSet,
     limits: config.limits,
     kernel: config.kernel,
+    network: plan.network.spec,
     taskName,
   });
 }

@@ -19,7 +19,13 @@ export interface RunNetwork extends AsyncDisposable {
   /** What the control socket asks. */
   answer(request: unknown): Promise<unknown>;
   /** Hosts that were refused, most often asked for first. */
-  denied(): readonly { readonly host: string; readonly port: number; readonly count: number }[];
+  denied(): readonly DeniedHost[];
+}
+
+export interface DeniedHost {
+  readonly host: string;
+  readonly port: number;
+  readonly count: number;
 }
 
 export interface RunNetworkInput {

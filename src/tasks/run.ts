@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import type { RunFile, TaskFile } from '../protocol/task.ts';
 import { advance } from '../protocol/run-state.ts';
 import type { ConfigFlags } from '../config/effective.ts';
+import { serveControl } from '../lib/control.ts';
 import { ownIdentity } from '../lib/liveness.ts';
 import { openCgroup } from '../sandbox/cgroup.ts';
 import { chooseStage, ensureWhiteout } from '../sandbox/host.ts';
@@ -11,6 +12,7 @@ import type { Stdio } from '../sandbox/backend.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { createTask, removeTask, writeRun } from '../store/tasks.ts';
 import { createRun, planRun, type RunPlan } from './prepare.ts';
+import { openRunNetwork, type DeniedHost } from './run-network.ts';
 import { catchSignals, supervise } from './supervise.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { describeStrength } from './strength.ts';
@@ -21,6 +23,8 @@ export interface RunRequest {
   readonly command: readonly string[];
   readonly flags: ConfigFlags;
   readonly name: string | undefined;
+  /** Nothing is said about hosts that were refused. */
+  readonly quiet?: boolean;
   openStdio(): Promise<{ stdio: Stdio; close(): Promise<void> }>;
   notice(text: string): void;
 }
@@ -32,6 +36,8 @@ export interface RunResult {
   readonly changed: boolean;
   /** Why the sandbox was ended early, in words. */
   readonly ended: string | null;
+  /** Hosts that the gateway refused, most often asked for first. */
+  readonly denied: readonly DeniedHost[];
 }
 
 export function runCommand(world: World, request: RunRequest): Promise<RunResult> {
@@ -57,8 +63,20 @@ async function runTask(world: World, request: RunRequest): Promise<RunResult> {
       prefix: cgroup.prefix,
       env: cgroup.env,
     });
+    await using network = openRunNetwork({
+      world,
+      id,
+      startedAtMs: run.startedAtMs,
+      project: plan.project.root,
+      config: plan.config,
+      grants: plan.network.grants,
+      secrets: plan.network.secrets,
+      notice: request.notice,
+    });
+    const control = plan.network.spec.kind === 'gateway' ? serveControl(paths.root, network.answer) : null;
     const outcome = await supervise({
       world,
+      network,
       request,
       spec,
       paths,
@@ -67,7 +85,7 @@ async function runTask(world: World, request: RunRequest): Promise<RunResult> {
       backend: createNative(options),
       holdsMemory: plan.host.cgroupPlan.kind !== 'none' && plan.host.cgroupPlan.holds.includes('memory'),
       onStart: () => writeRun(paths, { ...run, state: advance(run.state, 'running') }),
-    });
+    }).finally(() => control?.close());
     const changed = await import('./changed.ts').then(({ hasChanges }) => hasChanges(paths, plan));
     keep = changed;
     if (changed)
@@ -82,7 +100,13 @@ async function runTask(world: World, request: RunRequest): Promise<RunResult> {
         },
         { durable: true },
       );
-    return { exitCode: outcome.exitCode, taskId: id, changed, ended: outcome.ended };
+    return {
+      exitCode: outcome.exitCode,
+      taskId: id,
+      changed,
+      ended: outcome.ended,
+      denied: request.quiet === true ? [] : network.denied(),
+    };
   } finally {
     if (!keep) removeTask(paths);
   }

@@ -2,6 +2,7 @@
 // Invariant: values are read when the gateway needs them, stay in this process and reach neither file, command line nor log.
 import type { NetworkPolicy, SecretRule } from '../protocol/network.ts';
 import type { Authority } from '../gateway/certificate.ts';
+import { NO_SECRETS } from './network-plan.ts';
 import type { World } from './world.ts';
 
 export interface TaskSecrets {
@@ -11,10 +12,8 @@ export interface TaskSecrets {
   readonly authority: Authority | null;
 }
 
-export const NO_SECRETS: TaskSecrets = { rules: [], placeholders: new Map(), authority: null };
-
 /** Requests are looked into only where a rule speaks of methods or paths, or a secret has to be put in. */
-export function needsAuthority(policy: NetworkPolicy, secrets: readonly SecretRule[]): boolean {
+function needsAuthority(policy: NetworkPolicy, secrets: readonly SecretRule[]): boolean {
   if (policy.mode === 'off') return false;
   return (
     secrets.some(({ endpoint }) => endpoint === null) ||

@@ -10,6 +10,7 @@ import type { Breach, Watch, WatchInput } from '../sandbox/governor.ts';
 import { freeFloor } from '../sandbox/limits.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { RunRequest } from './run.ts';
+import type { RunNetwork } from './run-network.ts';
 import type { World } from './world.ts';
 
 // SIGKILL cannot be passed on; die-with-parent stands for it.
@@ -49,6 +50,7 @@ export async function supervise(input: {
   backend: Backend;
   cgroup: Cgroup;
   signals: Signals;
+  network: RunNetwork;
   holdsMemory: boolean;
   onStart(): void;
 }): Promise<{ exitCode: number; ended: string | null }> {
@@ -56,8 +58,10 @@ export async function supervise(input: {
   const terminal = await input.request.openStdio();
   let ended: string | null = null;
   try {
-    const sandbox = await input.backend.start(spec, input.request.command, terminal.stdio);
+    const { command } = input.request;
+    const sandbox = await input.backend.start(spec, command, terminal.stdio, input.network.onDoor);
     input.onStart();
+    input.network.started(sandbox);
     const { early } = signals;
     if (early !== null) sandbox.kill();
     signals.passTo((name) => sandbox.signal(name));

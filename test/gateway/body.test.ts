@@ -111,7 +111,7 @@ describe('a response head', () => {
 describe('secret values in a stream', () => {
   const values = ['sk-secret-1', 'abcab', 'cabxx', 'sk-se'].map((value) => Buffer.from(value));
   const text = 'a sk-secret-1 b sk-secre abcabcab|abcabxx sk-sesk-secret-1sk-secret-';
-  const clean = 'a *********** b *****cre ********|******* ****************' + '*****cret-';
+  const clean = 'a *********** b *****cre ********|******* *********************cret-';
 
   test('become stars, however the stream is cut', () => {
     for (let size = 1; size <= text.length; size += 1) {

@@ -7,8 +7,8 @@ import { createGateway, type Gateway, type GatewayDoor, type GatewayInput } from
 import type { Decision, NetworkPolicy, NetworkRule } from '../../src/protocol/network.ts';
 import { parseRule } from '../../src/protocol/network-rule.ts';
 
-/** Where origins listen: an address that is special, and granted to the gateways of these tests alone. */
-export const ORIGIN = '127.0.0.9';
+/** Where origins listen: an address that is special, and granted to the gateways of these tests alone; another in each process. */
+export const ORIGIN = `127.${10 + ((process.pid >> 8) % 50)}.${process.pid & 255}.9`;
 
 export interface World extends AsyncDisposable {
   readonly authority: Authority;

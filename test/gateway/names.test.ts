@@ -90,6 +90,9 @@ test('EDNS is accepted, and what is malformed or not ours is refused', () => {
     countedButAbsent: read(names.answer(changed((packet) => packet.writeUInt16BE(1, 10)))),
     trailing: read(names.answer(Buffer.concat([plain, Buffer.alloc(1)]))),
     pointer: read(names.answer(pointer)),
+    // As much as follows, these are no lengths of labels.
+    reserved: read(names.answer(labelled(['a'.repeat(64), 'test']))),
+    longPointer: read(names.answer(labelled(['a'.repeat(192), 'test']))),
     twoQuestions: read(names.answer(changed((packet) => packet.writeUInt16BE(2, 4)))),
     noQuestion: read(names.answer(changed((packet) => packet.writeUInt16BE(0, 4)))),
     withAnswer: read(names.answer(changed((packet) => packet.writeUInt16BE(1, 6)))),
@@ -105,6 +108,8 @@ test('EDNS is accepted, and what is malformed or not ours is refused', () => {
     countedButAbsent: { rcode: 1, addresses: [] },
     trailing: { rcode: 1, addresses: [] },
     pointer: { rcode: 1, addresses: [] },
+    reserved: { rcode: 1, addresses: [] },
+    longPointer: { rcode: 1, addresses: [] },
     twoQuestions: { rcode: 1, addresses: [] },
     noQuestion: { rcode: 1, addresses: [] },
     withAnswer: { rcode: 1, addresses: [] },

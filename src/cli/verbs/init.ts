@@ -1,5 +1,5 @@
 // cli/verbs/init.ts: write an ags.yaml in which every key is explained and commented out.
-import { closeSync, fsyncSync, lstatSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { findProject } from '../../tasks/project.ts';
@@ -31,27 +31,14 @@ const verb: Verb = {
       cacheDir: ctx.cacheDir,
       configHome: ctx.env['XDG_CONFIG_HOME'],
     });
-    writeWhole(join(root, 'ags.yaml'), configTemplate(), values['force'] === true);
+    const path = join(root, 'ags.yaml');
+    if (values['force'] !== true && lstatSync(path, { throwIfNoEntry: false }))
+      throw new AgsError('usage.invalid', 'ags.yaml is already there.', { hint: 'To replace it: ags init --force' });
+    const { writeWhole } = await import('../../config/edit-file.ts');
+    writeWhole(path, configTemplate(), 0o644);
     ctx.stderr.write('Wrote ags.yaml. Nothing in it is in force until you take away a #.\n');
     return EXIT.done;
   },
 };
 
 export default verb;
-
-/** All of it or nothing, also when interrupted. A link of that name is replaced, never followed. */
-function writeWhole(path: string, content: string, replace: boolean): void {
-  if (!replace && lstatSync(path, { throwIfNoEntry: false })) {
-    throw new AgsError('usage.invalid', 'ags.yaml is already there.', { hint: 'To replace it: ags init --force' });
-  }
-  const draft = `${path}.${process.hrtime.bigint().toString(36)}.new`;
-  const fd = openSync(draft, 'wx', 0o644);
-  try {
-    writeFileSync(fd, content);
-    fsyncSync(fd);
-    renameSync(draft, path);
-  } finally {
-    closeSync(fd);
-    rmSync(draft, { force: true });
-  }
-}

@@ -1,0 +1,76 @@
+// gateway/request-target.ts: which path of which host a request asks for, in one spelling.
+// Invariant: the path that is decided about is the path that is sent, and a path that servers read in different ways is
+// refused. What a server could still read as "/" inside a part is decided about both ways.
+import { canonicalHost } from '../protocol/host-name.ts';
+import { headerValues, type RequestHead } from './request-head.ts';
+
+export interface Place {
+  readonly scheme: 'https' | 'http';
+  readonly host: string;
+  readonly port: number;
+  readonly basePath: string;
+}
+
+export type Target =
+  | { readonly kind: 'target'; readonly path: string; readonly readings: readonly string[]; readonly query: string }
+  | { readonly kind: 'refused'; readonly status: 400 | 404 | 421; readonly problem: string };
+
+export function readTarget(head: RequestHead, place: Place): Target {
+  const [host = ''] = headerValues(head, 'host');
+  // At a loopback endpoint the client names the endpoint, and the host is ours to say.
+  if (place.scheme === 'https' && !isPlace(host, place)) return elsewhere;
+  const absolute = /^([A-Za-z]+):\/\/([^/?]*)(.*)$/.exec(head.target);
+  if (
+    absolute !== null &&
+    (place.scheme !== 'https' || absolute[1]?.toLowerCase() !== 'https' || !isPlace(absolute[2] ?? '', place))
+  ) {
+    return elsewhere;
+  }
+  const local = absolute === null ? head.target : (absolute[3] ?? '').replace(/^(?!\/)/, '/');
+  if (!local.startsWith('/')) return refused('its target is not a path');
+  const mark = local.indexOf('?');
+  const written = mark === -1 ? local : local.slice(0, mark);
+  const query = mark === -1 ? '' : local.slice(mark);
+  if (local.includes('#')) return refused('its target has a fragment');
+  const inside = stripBase(written, place.basePath);
+  if (inside === null) return { kind: 'refused', status: 404, problem: 'nothing is served there' };
+  const problem = pathProblem(inside);
+  if (problem !== null) return refused(problem);
+  const path = inside.replaceAll(/%[0-9a-f]{2}/gi, plainOrUpper);
+  return { kind: 'target', path, readings: path.includes('%2F') ? [path, path.replaceAll('%2F', '/')] : [path], query };
+}
+
+const elsewhere: Target = { kind: 'refused', status: 421, problem: 'it names another host than the connection does' };
+
+function refused(problem: string): Target {
+  return { kind: 'refused', status: 400, problem };
+}
+
+function isPlace(text: string, place: Place): boolean {
+  if (text === place.host && place.port === 443) return true;
+  const [, name = '', digits] = /^(\[[^\]]*\]|[^:]*)(?::([1-9][0-9]{0,4}))?$/.exec(text) ?? [];
+  return canonicalHost(name)?.host === place.host && Number(digits ?? 443) === place.port;
+}
+
+function stripBase(path: string, basePath: string): string | null {
+  if (basePath === '') return path;
+  if (path === basePath) return '/';
+  return path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : null;
+}
+
+function pathProblem(path: string): string | null {
+  if (path.includes('\\') || /%5c/i.test(path)) return 'its path has a backslash';
+  if (/%(?![0-9a-f]{2})/i.test(path)) return 'its path has a "%" that stands for nothing';
+  if (/%[01][0-9a-f]|%7f/i.test(path)) return 'its path has a control character';
+  if (/%2e|%25(?:2e|2f|5c)/i.test(path)) return 'its path has a dot or a slash that is written as something else';
+  const parts = path.slice(1).split(/\/|%2f/i);
+  if (parts.slice(0, -1).includes('')) return 'its path has an empty part';
+  // Some servers cut what follows a ";" off before they look at the dots.
+  return parts.some((part) => /^\.{1,2}(?:;|$)/.test(part)) ? 'its path has "." or ".." as a part' : null;
+}
+
+// %61 is "a" to every server: decided about and sent as such.
+function plainOrUpper(written: string): string {
+  const character = String.fromCharCode(Number.parseInt(written.slice(1), 16));
+  return /[A-Za-z0-9_~-]/.test(character) ? character : written.toUpperCase();
+}

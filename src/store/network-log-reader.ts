@@ -1,0 +1,150 @@
+// store/network-log-reader.ts: the log of the network (network-log.ts) read back, at once or while it is written.
+// Invariant: what comes after a line that does not fit the chain is left out, and the damage is reported.
+import { hash } from 'node:crypto';
+import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
+import type { Decision } from '../protocol/network.ts';
+import type { NetworkRun } from './network-log.ts';
+
+export interface NetworkRecord {
+  readonly run: NetworkRun | null;
+  readonly decisions: readonly Decision[];
+  /** Decisions that were not written down. */
+  readonly lost: number;
+  /** The number of the first line that does not fit the chain; what follows it is left out. */
+  readonly brokenAt: number | null;
+}
+
+export function readNetworkLog(file: string): NetworkRecord {
+  const reader = createReader();
+  const bytes = existsSync(file) ? readFileSync(file) : Buffer.alloc(0);
+  reader.push(bytes);
+  return reader.end();
+}
+
+/** Whose log it is, without reading the rest. */
+export function readNetworkRun(file: string): NetworkRun | null {
+  const reader = createReader();
+  const chunk = Buffer.alloc(MAX_HEAD);
+  const fd = openSync(file, 'r');
+  try {
+    reader.push(chunk.subarray(0, readSync(fd, chunk, 0, chunk.length, 0)));
+  } finally {
+    closeSync(fd);
+  }
+  return reader.run();
+}
+
+/** More than the longest path, in escapes, takes. */
+const MAX_HEAD = 64 * 1024;
+
+/** Calls for every decision, from the first one on, until the signal; the file may come into being later. */
+export async function followNetworkLog(
+  file: string,
+  onDecision: (decision: Decision) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const reader = createReader(onDecision);
+  const chunk = Buffer.alloc(64 * 1024);
+  let fd = -1;
+  const readOn = (): void => {
+    if (fd < 0 && existsSync(file)) fd = openSync(file, 'r');
+    if (fd < 0) return;
+    for (let length = -1; length !== 0; reader.push(chunk.subarray(0, length)))
+      length = readSync(fd, chunk, 0, chunk.length, null);
+  };
+  try {
+    while (!signal.aborted) {
+      readOn();
+      await pause(FOLLOW_MS, signal);
+    }
+    // What was written between the last look and the end.
+    readOn();
+  } finally {
+    if (fd >= 0) closeSync(fd);
+  }
+}
+
+const FOLLOW_MS = 100;
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done);
+  });
+}
+
+/** Takes the bytes of a log in pieces, cut anywhere. */
+function createReader(onDecision?: (decision: Decision) => void): {
+  push(bytes: Buffer): void;
+  run(): NetworkRun | null;
+  end(): NetworkRecord;
+} {
+  const decisions: Decision[] = [];
+  let held = Buffer.alloc(0);
+  let run: NetworkRun | null = null;
+  let lost = 0;
+  let seq = 0;
+  let previous = '';
+  let brokenAt: number | null = null;
+
+  function push(bytes: Buffer): void {
+    held = held.length === 0 ? Buffer.from(bytes) : Buffer.concat([held, bytes]);
+    let start = 0;
+    for (let end = held.indexOf(LF); end >= 0; end = held.indexOf(LF, start)) {
+      take(held.toString('utf8', start, end));
+      start = end + 1;
+    }
+    held = held.subarray(start);
+  }
+
+  function take(text: string): void {
+    if (brokenAt !== null) return;
+    const line = parse(text);
+    seq += 1;
+    if (line === null || line.seq !== seq || line.prev !== previous) {
+      brokenAt = seq;
+      return;
+    }
+    previous = hash('sha256', text, 'hex');
+    const { seq: _seq, prev: _prev, type, ...rest } = line;
+    if (type === 'run') run = rest as unknown as NetworkRun;
+    else if (type === 'lost') lost += Number(rest['count']);
+    else if (type === 'decision') {
+      const decision = rest as unknown as Decision;
+      if (onDecision === undefined) decisions.push(decision);
+      else onDecision(decision);
+    }
+  }
+
+  // A last line that a power cut has cut short is no line, and no damage.
+  function end(): NetworkRecord {
+    const text = held.toString('utf8');
+    if (parse(text) !== null) take(text);
+    return { run, decisions, lost, brokenAt };
+  }
+
+  return { push, run: () => run, end };
+}
+
+const LF = 0x0a;
+
+interface Line {
+  readonly seq: number;
+  readonly prev: string;
+  readonly type?: string;
+  readonly [field: string]: unknown;
+}
+
+function parse(text: string): Line | null {
+  try {
+    const line = JSON.parse(text) as Partial<Line> | null;
+    return typeof line?.seq === 'number' && typeof line.prev === 'string' ? (line as Line) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,137 @@
+// tasks/network-rules.ts: allow or deny hosts: for sandboxes that are running, in a project's ags.yaml, or for all projects.
+// Invariants: an allow that a deny beats is refused, never written; an approval is given only to a file that was approved
+// before, or asked for nothing, and only for the asks of the very rules that are added.
+import { AgsError } from '../protocol/errors.ts';
+import { formatRule, parseRule, RULE_WORDS } from '../protocol/network-rule.ts';
+import type { NetworkRule } from '../protocol/network.ts';
+import { quote } from '../config/layer.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import { findBeating } from './rule-cover.ts';
+import { projectConfig, writeRules, type WrittenRules } from './rule-files.ts';
+import { ask, runningTask, runningTasks } from './running.ts';
+import type { World } from './world.ts';
+
+export type RuleScope =
+  | { readonly kind: 'running' }
+  | { readonly kind: 'task'; readonly name: string }
+  | { readonly kind: 'project' }
+  | { readonly kind: 'always' };
+
+export interface RuleChange {
+  readonly rules: readonly NetworkRule[];
+  /** Names of the running sandboxes that have them now. */
+  readonly reached: readonly string[];
+  /** null: no file was asked for. */
+  readonly file: WrittenRules | null;
+  /** The network is off there, so that no rule has an effect. */
+  readonly off: boolean;
+}
+
+export async function changeRules(
+  world: World,
+  action: NetworkRule['action'],
+  texts: readonly string[],
+  scope: RuleScope,
+): Promise<RuleChange> {
+  const rules = parseRules(action, texts);
+  switch (scope.kind) {
+    case 'task':
+      return changeRunning([await runningTask(world, scope.name)], rules);
+    case 'running':
+      return changeRunning(await someRunning(world, action, texts), rules);
+    case 'project':
+    case 'always':
+      return changeFile(world, rules, scope.kind);
+  }
+}
+
+export function parseRules(action: NetworkRule['action'], texts: readonly string[]): NetworkRule[] {
+  const rules = texts.map((text): NetworkRule => {
+    const rule = parseRule(text);
+    if ('problem' in rule)
+      throw new AgsError('usage.invalid', `${quote(text)} is no rule: ${rule.problem}.`, {
+        hint: `Expected is ${RULE_WORDS}.`,
+      });
+    return { action, ...rule, origin: `ags ${action}` };
+  });
+  return rules.filter((rule, i) => rules.findIndex((other) => formatRule(other) === formatRule(rule)) === i);
+}
+
+async function someRunning(world: World, action: string, texts: readonly string[]): Promise<StoredTask[]> {
+  const tasks = await runningTasks(world, 'here');
+  if (tasks.length > 0) return tasks;
+  const words = texts.map((text) => (/^[\w.:/-]+$/.test(text) ? text : `'${text}'`)).join(' ');
+  throw new AgsError('task.not-found', 'No sandbox of this project is running.', {
+    hint: `For this project from now on: ags ${action} --project ${words}\nFor all your projects: ags ${action} --always ${words}\nFor one command: ags exec --${action} ${words} -- <command>`,
+  });
+}
+
+async function changeRunning(tasks: readonly StoredTask[], rules: readonly NetworkRule[]): Promise<RuleChange> {
+  const known = await Promise.all(tasks.map(async (task) => ({ task, has: await ask(task, { do: 'rules' }) })));
+  const there = known.flatMap(({ task, has }) => (has === null ? [] : [{ task, has }]));
+  if (there.length === 0)
+    throw new AgsError(
+      'task.not-found',
+      `${tasks.map(({ task }) => task.name).join(', ')} cannot be reached: it has just ended, or has not started yet.`,
+      { hint: 'What runs: ags list' },
+    );
+  for (const { task, has } of there) refuseBeaten(rules, has.rules, ` of ${task.task.name}`);
+  const off = there.every(({ has }) => has.mode === 'off');
+  return {
+    rules,
+    reached: await reach(
+      there.map(({ task }) => task),
+      rules,
+    ),
+    file: null,
+    off,
+  };
+}
+
+async function changeFile(
+  world: World,
+  rules: readonly NetworkRule[],
+  scope: 'project' | 'always',
+): Promise<RuleChange> {
+  const { input, config } = await projectConfig(world);
+  const label = scope === 'project' ? 'ags.yaml' : input.userConfigFile;
+  // The same rule in the same file changes sides.
+  const stays = config.network.rules.filter(
+    (rule) => !(isIn(rule, label) && rules.some((added) => formatRule(added) === formatRule(rule))),
+  );
+  refuseBeaten(rules, stays, '');
+  const file = await writeRules(input, world.now(), scope, rules);
+  const tasks = await runningTasks(world, scope === 'project' ? 'here' : 'everywhere');
+  return { rules, reached: await reach(tasks, rules), file, off: config.network.mode === 'off' };
+}
+
+/** "ags.yaml:12" is in ags.yaml. */
+function isIn({ origin }: NetworkRule, label: string): boolean {
+  return origin.replace(/:\d+$/, '') === label;
+}
+
+/** Also for `ags net lock`, which adds what a recorded run wanted. */
+export function refuseBeaten(rules: readonly NetworkRule[], existing: readonly NetworkRule[], where: string): void {
+  for (const rule of rules) {
+    const deny = rule.action === 'allow' ? findBeating(existing, rule) : undefined;
+    if (deny !== undefined)
+      throw new AgsError(
+        'usage.invalid',
+        `${formatRule(rule)} stays denied: a deny wins, and "${formatRule(deny)}" is one${where} (${deny.origin}).`,
+        { hint: removalHint(deny) },
+      );
+  }
+}
+
+function removalHint({ origin }: NetworkRule): string {
+  if (origin === 'ags deny' || origin.startsWith('--'))
+    return 'It lasts as long as that sandbox. Start another one without it.';
+  return `Take that line out first: ${origin}`;
+}
+
+async function reach(tasks: readonly StoredTask[], rules: readonly NetworkRule[]): Promise<string[]> {
+  const answers = await Promise.all(
+    tasks.map(async (task) => ({ task, answer: await ask(task, { do: 'add-rules', rules }) })),
+  );
+  return answers.flatMap(({ task, answer }) => (answer === null ? [] : [task.task.name]));
+}

@@ -1,0 +1,147 @@
+// tasks/rule-files.ts: rules in configuration files, and the approval that goes with a change of a project's own file.
+// Invariant: an approval is for exactly the bytes that were written here, and only if all that they ask for was approved
+// before or is the change itself. Whatever else is pending stays pending.
+import { mkdirSync, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AgsError } from '../protocol/errors.ts';
+import { formatRule, parseRule } from '../protocol/network-rule.ts';
+import type { NetworkRule } from '../protocol/network.ts';
+import { tryLock } from '../lib/lock.ts';
+import type { ConfigInput, EffectiveConfig } from '../config/effective.ts';
+import { readProject } from '../config/load.ts';
+import { mergeLayers } from '../config/merge.ts';
+import { readLayerFiles, type LayerFile } from '../config/read.ts';
+import { findProject } from './project.ts';
+import type { World } from './world.ts';
+
+export interface WrittenRules {
+  /** How messages call it. */
+  readonly label: string;
+  readonly path: string;
+  /** Those that were not there before. */
+  readonly added: readonly string[];
+  /** Those of the other list that had to go. */
+  readonly dropped: readonly string[];
+  /** Of a project's file: no question is open, or it asks for something that the user has not approved. */
+  readonly trust: 'approved' | 'pending' | null;
+}
+
+/** What the files say, approved or not: this shows and changes rules, and starts nothing. */
+export async function projectConfig(world: World): Promise<{ input: ConfigInput; config: EffectiveConfig }> {
+  const { root } = await findProject({
+    cwd: world.cwd,
+    home: world.home,
+    stateDir: world.stateDir,
+    cacheDir: world.cacheDir,
+    configHome: world.env['XDG_CONFIG_HOME'],
+  });
+  const input: ConfigInput = {
+    home: world.home,
+    userConfigFile: world.configFile,
+    projectDir: root,
+    stateDir: world.stateDir,
+    cacheDir: world.cacheDir,
+    flags: {},
+    memoryTotalBytes: world.memoryBytes,
+  };
+  const { layers, files } = await readProject(input);
+  return { input, config: mergeLayers(layers, input, files) };
+}
+
+/** All rules have the same action. */
+export async function writeRules(
+  input: ConfigInput,
+  now: Date,
+  scope: 'project' | 'always',
+  rules: readonly NetworkRule[],
+): Promise<WrittenRules> {
+  using _ = await waitForTurn(input.stateDir);
+  const before = await readTrusted(input);
+  const file = fileOf(input, scope);
+  const list = rules[0]?.action ?? 'allow';
+  const { parseLayer } = await import('../config/parse.ts');
+  const { network } = parseLayer(file).values;
+  const same = (text: string, rule: NetworkRule): boolean => spelling(text) === formatRule(rule);
+  const add = rules.filter((rule) => !(network?.[list] ?? []).some((text) => same(text, rule))).map(formatRule);
+  const drop = (network?.[list === 'allow' ? 'deny' : 'allow'] ?? []).filter((text) =>
+    rules.some((rule) => same(text, rule)),
+  );
+  const done = { label: file.label, path: file.path, added: add, dropped: drop };
+  if (add.length === 0 && drop.length === 0)
+    return { ...done, trust: scope === 'always' ? null : before.trusted ? 'approved' : 'pending' };
+
+  const { editRules, writeWhole } = await import('../config/edit-file.ts');
+  const bytes = editRules(file, { list, add, drop });
+  mkdirSync(dirname(file.path), { recursive: true, mode: 0o700 });
+  writeWhole(file.path, bytes, scope === 'project' ? 0o644 : 0o600);
+  return { ...done, trust: scope === 'always' ? null : await keepTrust(input, now, bytes, before, rules) };
+}
+
+interface Trusted {
+  readonly trusted: boolean;
+  readonly asks: readonly string[];
+}
+
+async function readTrusted(input: ConfigInput): Promise<Trusted> {
+  const { asks, bytes } = await readProject(input);
+  const { isTrusted } = await import('../config/trust.ts');
+  return { trusted: isTrusted({ ...input, bytes, asks }), asks };
+}
+
+async function keepTrust(
+  input: ConfigInput,
+  now: Date,
+  written: Uint8Array,
+  before: Trusted,
+  rules: readonly NetworkRule[],
+): Promise<WrittenRules['trust']> {
+  const { asks, bytes } = await readProject(input);
+  const { approve, isTrusted } = await import('../config/trust.ts');
+  if (isTrusted({ ...input, bytes, asks })) return 'approved';
+  const known = new Set([
+    ...before.asks.map(withoutPlace),
+    ...rules.map((rule) => `network.allow: reach ${formatRule(rule)}`),
+  ]);
+  // Somebody else may have written the file in the meantime.
+  const isOurs = Buffer.compare(written, bytes) === 0;
+  if (!before.trusted || !isOurs || !asks.every((one) => known.has(withoutPlace(one)))) return 'pending';
+  approve({ ...input, bytes, asks, now });
+  return 'approved';
+}
+
+/** A line that has moved asks for the same. */
+function withoutPlace(ask: string): string {
+  return ask.replace(/^.*?:\d+: /, '');
+}
+
+function spelling(text: string): string | null {
+  const rule = parseRule(text);
+  return 'problem' in rule ? null : formatRule(rule);
+}
+
+function fileOf(input: ConfigInput, scope: 'project' | 'always'): LayerFile {
+  const kind = scope === 'project' ? 'project' : 'user';
+  const path = scope === 'project' ? join(input.projectDir, 'ags.yaml') : input.userConfigFile;
+  const label = scope === 'project' ? 'ags.yaml' : path;
+  const found = readLayerFiles(input).find((file) => file.kind === kind);
+  if (found === undefined) return { kind, path, label, bytes: Buffer.alloc(0) };
+  // The user's own file may lie in a directory of such files, with a link to it; a project's link could lead anywhere.
+  const real = realpathSync(path);
+  if (kind === 'project' && real !== join(realpathSync(input.projectDir), 'ags.yaml'))
+    throw new AgsError('config.invalid', 'ags.yaml is a link, which is not written through.', {
+      hint: `Write the rule into ${real} yourself.`,
+    });
+  return { ...found, path: real };
+}
+
+/** Two commands at one time must not write over each other. */
+async function waitForTurn(stateDir: string): Promise<Disposable> {
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  for (let round = 0; round < 200; round++) {
+    const lock = tryLock(join(stateDir, 'edit.lock'));
+    if (lock !== null) return lock;
+    await sleep(25);
+  }
+  throw new AgsError('task.busy', 'Another command is changing the configuration.', { hint: 'Try again.' });
+}

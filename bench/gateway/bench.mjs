@@ -69,7 +69,8 @@ async function measureInside(settings) {
   const script = fileURLToPath(new URL('inside.mjs', import.meta.url));
   const { argv } = inPlace([process.execPath, script, JSON.stringify(settings)]);
   const child = spawn(argv[0], argv.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
-  process.once('exit', () => child.kill());
+  // It waits for its child and heeds nothing milder.
+  process.once('exit', () => child.kill('SIGKILL'));
   let text = '';
   child.stdout.on('data', (data) => {
     text += data;

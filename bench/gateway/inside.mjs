@@ -1,5 +1,5 @@
-// bench/gateway/inside.mjs: measures the proxies, all in one place and in turn. Started by bench/gateway.mjs in a network and
-// mount namespace of its own, with its settings as the only argument; the last line it prints is what it found.
+// bench/gateway/inside.mjs: measures the proxies, all in one place and in turn. Started by bench/gateway/bench.mjs in
+// namespaces of its own, with its settings as the only argument; the last line it prints is what it found.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -25,6 +25,11 @@ export function inPlace(argv) {
       ...(isRoot ? [] : ['--user', '--map-root-user']),
       '--mount',
       '--net',
+      // Whatever happens, all that was started there ends with it.
+      '--pid',
+      '--fork',
+      '--kill-child',
+      '--mount-proc',
       '--',
       ...argv,
     ],

@@ -89,6 +89,7 @@ function planInput(user: PlanInput['user']): PlanInput {
     envSet: { LOG_LEVEL: 'debug' },
     limits,
     kernel: { ptrace: false, unixSockets: true },
+    network: { kind: 'loopback' },
     taskName: 'npm-test-4kd2',
   };
 }
@@ -124,7 +125,7 @@ function golden(callerIsRoot: boolean): string {
   });
   const argv = launch.argv.map((word) => (word === LAUNCHER ? 'LAUNCHER' : shellQuote(word)));
   return [
-    `network ${spec.network}, hostname ${spec.hostname}, in ${spec.workdir}`,
+    `network ${spec.network.kind}, hostname ${spec.hostname}, in ${spec.workdir}`,
     '',
     argv.join(' '),
     '',
@@ -143,15 +144,15 @@ describe('the plan of a sandbox, in full', () => {
     expect(golden(false)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
-      unshare --user --map-root-user --mount --propagation private -- perl -e LAUNCHER -- 165,272,157,292 '' /home/dev/.local/state/ags/tasks/npm-test-4kd2/run '' /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 0 2 /home/dev/.nvm stage/0 must /home/dev/app/.git/objects stage/1 may /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+      unshare --user --map-root-user --mount --propagation private -- perl -e LAUNCHER -- 165,272,157,292,46,126,119,117 '' /home/dev/.local/state/ags/tasks/npm-test-4kd2/run '' /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 0 2 /home/dev/.nvm stage/0 must /home/dev/app/.git/objects stage/1 may '' 0 /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
 
       --unshare-user
       --disable-userns
       --unshare-pid
-      --unshare-net
       --unshare-ipc
       --unshare-uts
       --unshare-cgroup
+      --unshare-net
       --uid 1000
       --gid 1000
       --hostname sandbox
@@ -217,15 +218,15 @@ describe('the plan of a sandbox, in full', () => {
     expect(golden(true)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
-      perl -e LAUNCHER -- 165,272,157,292 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 map,no /home/dev/.nvm stage/1 map,must /srv/models stage/2 map,no /home/dev/app/.git/objects stage/3 map,may /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+      perl -e LAUNCHER -- 165,272,157,292,46,126,119,117 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 map,no /home/dev/.nvm stage/1 map,must /srv/models stage/2 map,no /home/dev/app/.git/objects stage/3 map,may '' 0 /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
 
       --unshare-user
       --disable-userns
       --unshare-pid
-      --unshare-net
       --unshare-ipc
       --unshare-uts
       --unshare-cgroup
+      --unshare-net
       --uid 1001
       --gid 1001
       --hostname sandbox

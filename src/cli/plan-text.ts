@@ -51,7 +51,7 @@ function facts(view: PlanView): string {
     ['Starts in', spec.workdir],
     ['Workspace', WORKSPACE[view.workspace]],
     ['User', `${spec.user.name}, uid ${spec.user.uid}, gid ${spec.user.gid}, on the host "${spec.hostname}"`],
-    ['Network', NETWORK[spec.network]],
+    ['Network', NETWORK[spec.network.kind]],
     ...view.notices.map((notice) => ['Note', notice]),
   ]);
 }
@@ -61,7 +61,10 @@ const WORKSPACE = {
   copy: 'copy: a full copy of the project, the original is never written',
 } as const;
 
-const NETWORK = { loopback: 'loopback only: nothing outside the sandbox can be reached' } as const;
+const NETWORK = {
+  loopback: 'loopback only: nothing outside the sandbox can be reached',
+  gateway: 'loopback only, with the gateway as the one way out',
+} as const;
 
 // What is shown at its own path needs no second mention of it.
 function mounts({ spec, taskDir }: PlanView): string {

@@ -36,6 +36,7 @@ export function createGuard(input: {
 
   function judge(words: Words): string | null {
     const inner = embedded(words);
+    if (inner !== null && own.has(keyOf(words))) return 'an address of this machine';
     if (inner !== null) return inner.map((address) => judge([address])).find((reason) => reason !== null) ?? null;
     const grants = granted.filter((block) => contains(block, words));
     // Credentials of the machine itself lie there: a wide block that happens to cover it was not meant for it.

@@ -1,5 +1,5 @@
 // gateway/intercept.ts: looks into the requests to one host: ends the client's TLS, judges every request, sends it on over a
-// TLS connection of its own, with secrets that the client never sees.
+// TLS connection of its own, with secrets that the client never sees. Plain http:// is read by the same eyes.
 // Invariants: no byte goes to the origin that is not part of a request that was understood and allowed. Secrets go to the
 // verified host only. After a mistake of either side the connection ends; it never goes on half understood.
 import type { Socket } from 'node:net';
@@ -30,11 +30,10 @@ export interface InterceptInput {
   readonly client: Socket;
   /** Bytes that were read from it already. */
   readonly first: Buffer;
-  /** `http`: the client speaks plain HTTP to a loopback endpoint; the origin is reached by TLS all the same. */
-  readonly scheme: 'https' | 'http';
+  /** How the origin is spoken to. The client speaks TLS if there is an `authority`, and plain HTTP otherwise. */
+  readonly upstream: 'https' | 'http';
   readonly host: string;
   readonly port: number;
-  /** Null with scheme `http`. */
   readonly authority: Authority | null;
   /** Trusted for the origin, in PEM. The same array for all connections: it is read once. */
   readonly roots: readonly string[];
@@ -48,6 +47,10 @@ export interface InterceptInput {
   /** False: the budget is spent, and the connection ends. */
   count(direction: 'out' | 'in', bytes: number): boolean;
   onRequest(info: RequestInfo): void;
+  /** Nothing is decided by the path, so it is sent as it was written. */
+  readonly anyPath: boolean;
+  /** A proxy's client may ask for another host next: the connection ends with the answer. */
+  readonly single: boolean;
   /** How long a head may take to arrive; 30 s if not given. */
   readonly headMs?: number;
 }
@@ -116,7 +119,7 @@ async function serveNext(line: Line, served: number): Promise<boolean> {
     tell('-', '-', await refuse(client, null, result.status, `ags refuses this request: ${result.problem}.`));
     return false;
   }
-  const { head } = result;
+  const head = input.single ? { ...result.head, keepAlive: false } : result.head;
   const judged = judge(input, head);
   const outcome =
     'sentence' in judged
@@ -164,7 +167,8 @@ function judge(input: InterceptInput, head: RequestHead): Judged {
   // Any other protocol is ignored, which HTTP allows: the request is answered as if nothing had been asked.
   const upgrade =
     head.upgrade === 'websocket' && method === 'GET' && head.body.kind === 'none' && head.version === '1.1';
-  const host = input.port === 443 ? hostInUrl(input.host) : hostAndPort(input.host, input.port);
+  const usual = input.upstream === 'https' ? 443 : 80;
+  const host = input.port === usual ? hostInUrl(input.host) : hostAndPort(input.host, input.port);
   const request = rewriteRequest(head, { target: path + target.query, host, secrets: input.secrets, upgrade });
   return { path, request, upgrade };
 }

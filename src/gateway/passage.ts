@@ -26,7 +26,11 @@ export type Opened =
 export interface Passages {
   /** A refusal has been written down when this resolves. */
   permit(visit: Visit, target: HostName, port: number): Promise<Permission>;
-  open(visit: Visit, permission: Extract<Permission, { kind: 'granted' }>): Promise<Opened>;
+  open(
+    visit: Visit,
+    permission: Extract<Permission, { kind: 'granted' }>,
+    connect?: (address: string, port: number) => Socket,
+  ): Promise<Opened>;
 }
 
 export function createPassages(input: {
@@ -47,7 +51,7 @@ export function createPassages(input: {
       visit.finish('denied', verdict.reason);
       return { kind: 'refused', status: 403, sentence: policySentence(hostAndPort(target.host, port), verdict.reason) };
     },
-    async open(visit, { verdict, target }) {
+    async open(visit, { verdict, target }, connect = openOrigin) {
       const place = hostAndPort(visit.host, visit.port);
       const dialed = await input.dialer.dial(
         {
@@ -58,7 +62,7 @@ export function createPassages(input: {
           granted: target.kind === 'ip',
           exact: verdict.rule.host === visit.host,
         },
-        openOrigin,
+        connect,
       );
       if (dialed.kind === 'open') {
         dialed.socket.on('error', () => undefined);

@@ -5,10 +5,14 @@ import { canonicalHost } from '../protocol/host-name.ts';
 import { headerValues, type RequestHead } from './request-head.ts';
 
 export interface Place {
-  readonly scheme: 'https' | 'http';
+  /** That of the origin. */
+  readonly upstream: 'https' | 'http';
   readonly host: string;
   readonly port: number;
+  /** Not empty: a loopback endpoint, where the client names the endpoint and the host is ours to say. */
   readonly basePath: string;
+  /** Nothing is decided by the path, so it is sent as it was written. */
+  readonly anyPath: boolean;
 }
 
 export type Target =
@@ -17,12 +21,11 @@ export type Target =
 
 export function readTarget(head: RequestHead, place: Place): Target {
   const [host = ''] = headerValues(head, 'host');
-  // At a loopback endpoint the client names the endpoint, and the host is ours to say.
-  if (place.scheme === 'https' && !isPlace(host, place)) return elsewhere;
+  if (place.basePath === '' && !isPlace(host, place)) return elsewhere;
   const absolute = /^([A-Za-z]+):\/\/([^/?]*)(.*)$/.exec(head.target);
   if (
     absolute !== null &&
-    (place.scheme !== 'https' || absolute[1]?.toLowerCase() !== 'https' || !isPlace(absolute[2] ?? '', place))
+    (place.basePath !== '' || absolute[1]?.toLowerCase() !== place.upstream || !isPlace(absolute[2] ?? '', place))
   ) {
     return elsewhere;
   }
@@ -34,6 +37,7 @@ export function readTarget(head: RequestHead, place: Place): Target {
   if (local.includes('#')) return refused('its target has a fragment');
   const inside = stripBase(written, place.basePath);
   if (inside === null) return { kind: 'refused', status: 404, problem: 'nothing is served there' };
+  if (place.anyPath) return { kind: 'target', path: inside, readings: [inside], query };
   const problem = pathProblem(inside);
   if (problem !== null) return refused(problem);
   const path = inside.replaceAll(/%[0-9a-f]{2}/gi, plainOrUpper);
@@ -47,9 +51,10 @@ function refused(problem: string): Target {
 }
 
 function isPlace(text: string, place: Place): boolean {
-  if (text === place.host && place.port === 443) return true;
+  const usual = place.upstream === 'https' ? 443 : 80;
+  if (text === place.host && place.port === usual) return true;
   const [, name = '', digits] = /^(\[[^\]]*\]|[^:]*)(?::([1-9][0-9]{0,4}))?$/.exec(text) ?? [];
-  return canonicalHost(name)?.host === place.host && Number(digits ?? 443) === place.port;
+  return canonicalHost(name)?.host === place.host && Number(digits ?? usual) === place.port;
 }
 
 function stripBase(path: string, basePath: string): string | null {

@@ -1,6 +1,7 @@
 // gateway/secure-ends.ts: the two TLS connections of an intercepted one: towards the client we are the host, towards the
 // host we are a client that trusts the machine's roots.
-// Invariant: an origin whose certificate is not valid for the host gets not a byte of a request.
+// Invariant: an origin whose certificate is not valid for the host gets not a byte of a request. Plain http:// has none, and
+// no secret ever goes there.
 import { isIP, type Socket } from 'node:net';
 import { connect, createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import { hostAndPort } from '../protocol/host-name.ts';
@@ -37,13 +38,15 @@ export type Opened = { readonly kind: 'open'; readonly end: End } | Extract<Dial
 const HANDSHAKE_MS = 30_000;
 
 export async function openOrigin(
-  to: { host: string; port: number; roots: readonly string[] },
+  to: { host: string; port: number; upstream: 'https' | 'http'; roots: readonly string[] },
   dial: () => Promise<Dialled>,
 ): Promise<Opened> {
   const dialled = await dial();
   if (dialled.kind === 'refused') return dialled;
   dialled.socket.on('error', () => undefined);
   dialled.socket.setNoDelay(true);
+  if (to.upstream === 'http')
+    return { kind: 'open', end: { socket: dialled.socket, source: createSource(dialled.socket) } };
   const socket = connect({
     socket: dialled.socket,
     host: to.host,
@@ -86,7 +89,8 @@ const contexts = new WeakMap<readonly string[], SecureContext>();
 function contextFor(roots: readonly string[]): SecureContext {
   const known = contexts.get(roots);
   if (known !== undefined) return known;
-  const context = createSecureContext({ ca: [...roots], minVersion: 'TLSv1.2' });
+  // Where the machine has no list of its own, the one that Node brings counts.
+  const context = createSecureContext({ ca: roots.length > 0 ? [...roots] : undefined, minVersion: 'TLSv1.2' });
   contexts.set(roots, context);
   return context;
 }

@@ -1,7 +1,7 @@
 // gateway/travel.ts: take a visitor where the rules allow: through a tunnel as it is, or request by request where a rule or a
 // secret needs that.
 // Invariant: TLS is ended here only for hosts that a rule about requests or a secret names; every other is passed through.
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { hostAndPort } from '../protocol/host-name.ts';
 import type { Decision } from '../protocol/network.ts';
 import { httpAnswer, policySentence, sayAndClose } from './answers.ts';
@@ -49,7 +49,7 @@ export function createTravel(input: TravelInput): Travel & {
     // In a tunnel to port 80 the host of each request could be another one.
     if (port === 80) {
       answer.granted();
-      return inspect(visit, permission, first, { scheme: 'http', upstream: 'http', secrets: [] });
+      return inspect(visit, permission, first, { upstream: 'http', secrets: [] });
     }
     if (permission.verdict.inspect || secrets.length > 0) {
       if (authority === null) {
@@ -61,7 +61,7 @@ export function createTravel(input: TravelInput): Travel & {
         visit,
         first,
         (problem) => drop(visit, problem),
-        (bytes) => inspect(visit, permission, bytes, { scheme: 'https', upstream: 'https', secrets }),
+        (bytes) => inspect(visit, permission, bytes, { upstream: 'https', secrets, authority }),
       );
     }
     const opened = await passages.open(visit, permission);
@@ -75,14 +75,14 @@ export function createTravel(input: TravelInput): Travel & {
     const permission = await passages.permit(visit, target, port);
     if (permission.kind === 'refused')
       return sayAndClose(visit.socket, httpAnswer(permission.status, permission.sentence));
-    inspect(visit, permission, first, { scheme: 'http', upstream: 'http', secrets: [] });
+    inspect(visit, permission, first, { upstream: 'http', secrets: [], single: visit.by === 'http' });
   }
 
   function inspect(
     visit: Visit,
     granted: Granted,
     first: Buffer,
-    how: Pick<InterceptInput, 'scheme' | 'upstream' | 'secrets'> & { base?: string },
+    how: Pick<InterceptInput, 'upstream' | 'secrets'> & { authority?: Authority; base?: string; single?: boolean },
   ): void {
     const { host, port } = visit;
     const reason = reasonOf(granted);
@@ -97,14 +97,13 @@ export function createTravel(input: TravelInput): Travel & {
         intercept({
           client: visit.socket,
           first,
-          scheme: how.scheme,
           upstream: how.upstream,
           host,
           port,
-          authority: how.scheme === 'https' ? input.authority : null,
+          authority: how.authority ?? null,
           roots: input.roots(),
           async dial() {
-            const opened: Opened = await passages.open(visit, granted);
+            const opened: Opened = await passages.open(visit, granted, openPlainly);
             return opened.kind === 'open'
               ? opened
               : { kind: 'refused', status: opened.status, reason: opened.sentence };
@@ -112,6 +111,8 @@ export function createTravel(input: TravelInput): Travel & {
           decide,
           secrets: how.secrets,
           basePath: how.base ?? '',
+          anyPath: !granted.verdict.inspect,
+          single: how.single === true,
           count(direction, bytes) {
             if (direction === 'out') return visit.out(bytes);
             visit.in(bytes);
@@ -141,8 +142,13 @@ export function createTravel(input: TravelInput): Travel & {
     settled: input.settled,
     isToken: input.isToken,
     endpoint: (visit, granted, first, base, secrets) =>
-      inspect(visit, granted, first, { scheme: 'http', upstream: 'https', secrets, base }),
+      inspect(visit, granted, first, { upstream: 'https', secrets, base }),
   };
+}
+
+/** What ends TLS, or reads HTTP, reads in its own way. */
+function openPlainly(address: string, port: number): Socket {
+  return connect({ host: address, port, allowHalfOpen: true, noDelay: true });
 }
 
 export function reasonOf({ verdict }: Granted): string {

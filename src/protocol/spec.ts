@@ -88,6 +88,28 @@ export interface KernelRules {
   readonly unixSockets: boolean;
 }
 
+/**
+ * What the sandbox sees of a network is its own loopback, always. With a gateway there are doors in it: sockets that somebody
+ * outside listens at.
+ */
+export type SandboxNetwork =
+  | { readonly kind: 'loopback' }
+  | {
+      readonly kind: 'gateway';
+      readonly doors: readonly Door[];
+      /** Connections into the sandbox can be asked for later (published ports). */
+      readonly reach: boolean;
+    };
+
+export interface Door {
+  readonly name: string;
+  readonly protocol: 'tcp' | 'udp';
+  /** IPv4, four numbers. */
+  readonly address: string;
+  /** Below 1024 for UDP. */
+  readonly port: number;
+}
+
 export interface SandboxSpec {
   readonly hostname: string;
   /** The identity inside, and outside for a caller that is not root. Never 0. */
@@ -95,7 +117,7 @@ export interface SandboxSpec {
   readonly mounts: readonly Mount[];
   readonly env: Readonly<Record<string, string>>;
   readonly workdir: SandboxPath;
-  readonly network: 'loopback';
+  readonly network: SandboxNetwork;
   readonly limits: Limits;
   readonly kernel: KernelRules;
 }

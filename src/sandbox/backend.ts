@@ -1,4 +1,6 @@
 // sandbox/backend.ts: a way to isolate. Every backend passes the same conformance suite (test/conformance).
+import type { Socket as DatagramSocket } from 'node:dgram';
+import type { Server, Socket } from 'node:net';
 import type { SandboxSpec } from '../protocol/spec.ts';
 
 /** The command's own descriptors: what a caller's terminal, pipe or file is. */
@@ -18,14 +20,25 @@ export interface Sandbox {
   readonly stderr: NodeJS.ReadableStream | null;
   /** Resolves when no process of the sandbox is left. 128 + n when the command died of signal n. */
   readonly done: Promise<number>;
+  /**
+   * A connection to a server inside, at this port of its loopback. Rejects if nobody listens there, or if the spec did not
+   * ask for `reach`.
+   */
+  connect(port: number): Promise<Socket>;
   /** Delivers a signal to the command, as its terminal would. */
   signal(name: NodeJS.Signals): void;
   /** Ends every process inside at once. */
   kill(): void;
 }
 
+/** Takes one of the spec's doors: whoever connects to it inside is met here. They are closed when the sandbox is over. */
+export type OnDoor = (name: string, handle: Server | DatagramSocket) => void;
+
 export interface Backend {
   readonly name: 'native';
-  /** Rejects, and leaves nothing behind, unless every restriction in `spec` is in force. */
-  start(spec: SandboxSpec, command: readonly string[], stdio: Stdio): Promise<Sandbox>;
+  /**
+   * Rejects, and leaves nothing behind, unless every restriction in `spec` is in force. `onDoor` has had every door before the
+   * command runs.
+   */
+  start(spec: SandboxSpec, command: readonly string[], stdio: Stdio, onDoor?: OnDoor): Promise<Sandbox>;
 }

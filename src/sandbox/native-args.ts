@@ -16,6 +16,8 @@ export function bwrapArgs(input: ArgsInput): string[] {
   const { spec } = input;
   return [
     ...NAMESPACES,
+    // With a gateway the launcher has made it, and the doors in it.
+    ...(spec.network.kind === 'loopback' ? ['--unshare-net'] : []),
     '--uid',
     String(spec.user.uid),
     '--gid',
@@ -50,7 +52,6 @@ const NAMESPACES = [
   '--unshare-user',
   '--disable-userns',
   '--unshare-pid',
-  '--unshare-net',
   '--unshare-ipc',
   '--unshare-uts',
   '--unshare-cgroup',

@@ -1,6 +1,6 @@
 // sandbox/native-attach.ts: from the spawned launcher to a running sandbox: bwrap's report, our word to go, and the end.
-// Invariant: the word is given only when the sandbox's first process dies with us and has its filter; whatever goes wrong
-// before that ends everything that was started.
+// Invariant: the word is given only when the sandbox's first process dies with us, has its filter and a network of its own, and
+// when we have every door in it; whatever goes wrong before that ends everything that was started.
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { Writable } from 'node:stream';
 import { AgsError } from '../protocol/errors.ts';
 import { signalNumber } from '../lib/process.ts';
 import type { Sandbox } from './backend.ts';
+import type { Doors } from './doors.ts';
 import { DESCRIPTORS } from './native-launch.ts';
 import {
   gone,
@@ -17,6 +18,7 @@ import {
   killExactly,
   killGroup,
   namespacedChild,
+  networkOf,
   signalCommand,
   waits,
   type Init,
@@ -31,7 +33,7 @@ const SURE_S = 1;
 const LATE_MS = 5000;
 
 /** Resolves once bwrap has made its namespaces; rejects if it ends before that. */
-export function attach(child: ChildProcess, status: number): Promise<Sandbox> {
+export function attach(child: ChildProcess, status: number, doors: Doors): Promise<Sandbox> {
   return new Promise((resolve, reject) => {
     let init: Init | null = null;
     let suspect: Init | null = null;
@@ -44,6 +46,7 @@ export function attach(child: ChildProcess, status: number): Promise<Sandbox> {
     const done = new Promise<number>((finish, fail) => {
       child.on('error', (error) => {
         ended = true;
+        doors.close();
         const absent = new AgsError('backend.failed', `The sandbox launcher could not be started: ${error.message}`, {
           hint: 'Find out why with: ags doctor',
           cause: error,
@@ -52,6 +55,7 @@ export function attach(child: ChildProcess, status: number): Promise<Sandbox> {
         fail(absent);
       });
       child.on('exit', () => {
+        doors.close();
         // A bwrap that ends in the middle of its set-up leaves a child that waits for its word for ever.
         const left = init ?? suspect;
         if (left !== null) killExactly(left);
@@ -106,6 +110,7 @@ export function attach(child: ChildProcess, status: number): Promise<Sandbox> {
           stdout: child.stdout,
           stderr: child.stderr,
           done,
+          connect: doors.connect,
           signal(name) {
             sent.add(signalNumber(name));
             void signalCommand(pid, name);
@@ -116,20 +121,47 @@ export function attach(child: ChildProcess, status: number): Promise<Sandbox> {
           },
         });
       }
-      if (init !== null && isFiltered(init.pid)) return feed(child, DESCRIPTORS.go, '\n');
-      if (init !== null && waits(init.pid)) unfiltered ??= process.uptime();
-      if (init === null || unfiltered === null || process.uptime() - unfiltered < SURE_S) setTimeout(look, 1);
-      else {
-        failure = new AgsError(
-          'backend.unprotected',
-          'The first process of the sandbox took no system call filter; the command was not run.',
-          { hint: 'Is bwrap the program of your distribution? See: ags doctor' },
+      if (init === null) return void setTimeout(look, 1);
+      const filtered = isFiltered(init.pid);
+      const network = filtered ? networkOf(init.pid) : null;
+      if (network === 'shared')
+        return refuse(
+          init,
+          unprotected('The sandbox has no network of its own', 'it shared the net namespace of this machine'),
         );
-        killBoth(child, init);
-        killGroup(child);
-      }
+      if (network === 'own' && doors.state === 'open') return feed(child, DESCRIPTORS.go, '\n');
+      if (filtered && (doors.state === 'lost' || process.uptime() - begun > ANSWER_S))
+        return refuse(
+          init,
+          new AgsError('backend.failed', 'The sandbox came without a door to the gateway; the command was not run.', {
+            hint: 'Find out why with: ags doctor',
+          }),
+        );
+      if (!filtered && waits(init.pid)) unfiltered ??= process.uptime();
+      if (unfiltered !== null && process.uptime() - unfiltered >= SURE_S)
+        return refuse(
+          init,
+          unprotected(
+            'The first process of the sandbox took no system call filter',
+            'its system calls were not filtered',
+          ),
+        );
+      setTimeout(look, 1);
+    };
+    const refuse = (first: Init, why: AgsError): void => {
+      failure = why;
+      killBoth(child, first);
+      killGroup(child);
     };
     look();
+  });
+}
+
+/** `lacking` is the same as a part of a sentence about a test sandbox. */
+function unprotected(what: string, lacking: string): AgsError {
+  return new AgsError('backend.unprotected', `${what}; the command was not run.`, {
+    hint: 'Is bwrap the program of your distribution? See: ags doctor',
+    details: { lacking },
   });
 }
 

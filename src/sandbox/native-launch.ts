@@ -6,6 +6,7 @@
 // gives root up for good before bwrap starts.
 // Invariant: every name used in a mount option is one of ours, so no character of a user's path is ever interpreted.
 import { isAbsolute, join, relative } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
 import type { Mount, SandboxSpec, WorkspaceMount } from '../protocol/spec.ts';
 import { LOCAL_DIRS, SYSTEM_DIRS } from './machine.ts';
 import { bwrapArgs } from './native-args.ts';
@@ -40,7 +41,7 @@ export interface Launch {
   readonly bwrapArgs: readonly string[];
   /** Where a mount's source stands when bwrap looks for it. */
   readonly staged: readonly StagedPath[];
-  readonly files: readonly { readonly path: string; readonly content: string }[];
+  readonly files: readonly { readonly path: string; readonly content: string; readonly binary: boolean }[];
 }
 
 /** A host path that the sandbox sees through a mount of the launcher's. */
@@ -59,15 +60,16 @@ type Veil = 'must' | 'may' | 'no';
 /** Descriptors the launcher inherits: bwrap's arguments, the filter, where bwrap reports, our word to go, and a stdin that is not the terminal. */
 export const DESCRIPTORS = { args: 3, seccomp: 4, status: 5, go: 6, stdin: 7 } as const;
 
+// mount, unshare, prctl, dup3, sendmsg, capset, setresgid, setresuid: in the order in which the launcher takes them.
 const SYSCALLS = {
-  x64: { mount: 165, unshare: 272, prctl: 157, dup3: 292 },
-  arm64: { mount: 40, unshare: 97, prctl: 167, dup3: 24 },
+  x64: [165, 272, 157, 292, 46, 126, 119, 117],
+  arm64: [40, 97, 167, 24, 211, 91, 149, 147],
 } as const;
 
 export function planLaunch(input: LaunchInput): Launch {
   const { spec, runDir } = input;
   const staged: StagedPath[] = [];
-  const files: { path: string; content: string }[] = [];
+  const files: { path: string; content: string; binary: boolean }[] = [];
   const workspace = spec.mounts.find((m) => m.kind === 'workspace')?.workspace ?? null;
   const overlay = overlayOptions(workspace);
   const here = input.callerIsRoot ? input.stage : runDir;
@@ -79,7 +81,7 @@ export function planLaunch(input: LaunchInput): Launch {
         return reach(mount.from, mount.writable ? 'no' : (mount.veil ?? 'must'));
       case 'file': {
         const at = join('files', String(files.length));
-        files.push({ path: at, content: mount.content });
+        files.push({ path: at, content: mount.content, binary: mount.binary === true });
         return join(here, at);
       }
       case 'workspace':
@@ -113,7 +115,6 @@ export function planLaunch(input: LaunchInput): Launch {
     ...input.limitArgv,
     ...input.command,
   ];
-  const numbers = SYSCALLS[input.arch];
   const lower = workspace === null || workspace.kind === 'copy' ? null : workspace;
   const launcher = [
     ...(mayMount && !input.callerIsRoot ? OWN_MOUNTS : []),
@@ -121,7 +122,7 @@ export function planLaunch(input: LaunchInput): Launch {
     '-e',
     LAUNCHER,
     '--',
-    [numbers.mount, numbers.unshare, numbers.prctl, numbers.dup3].join(','),
+    SYSCALLS[input.arch].join(','),
     input.callerIsRoot ? [spec.user.uid, spec.user.gid, input.owner.uid, input.owner.gid].join(',') : '',
     runDir,
     input.stage,
@@ -132,9 +133,37 @@ export function planLaunch(input: LaunchInput): Launch {
     ...input.cgroupFiles,
     String(staged.length),
     ...staged.flatMap(({ from, at, mapped, veil }) => [from, at, `${mapped ? 'map,' : ''}${veil}`]),
+    ...doorArgs(input, mayMount),
     ...bwrap,
   ];
   return { argv: [...input.prefix, ...launcher], bwrapArgs: args, staged, files };
+}
+
+// The doors are known by their place in the list, so that no name is ever interpreted.
+function doorArgs(input: LaunchInput, ownNamespace: boolean): string[] {
+  const { network } = input.spec;
+  if (network.kind === 'loopback') return ['', '0'];
+  if (!ownNamespace)
+    throw new AgsError(
+      'backend.unavailable',
+      'The sandbox cannot have a gateway: on this system bwrap alone may make namespaces.',
+      { hint: 'Start it without a network: --network off' },
+    );
+  const { doors, reach } = network;
+  // Node lets others bind the address of a datagram socket as well. Below 1024 nobody inside may.
+  for (const { name, protocol, port } of doors)
+    if (protocol === 'udp' && port >= 1024)
+      throw new Error(`The door ${name} could be taken over: ${port} is too high.`);
+  return [
+    `${channelDescriptor(input)},${reach ? 1 : 0}`,
+    String(doors.length),
+    ...doors.map(({ protocol, address, port }) => `${protocol},${address},${port}`),
+  ];
+}
+
+/** Where the launcher finds Node's channel: after all others. */
+function channelDescriptor({ terminal, stdinIsTerminal }: Pick<LaunchInput, 'terminal' | 'stdinIsTerminal'>): number {
+  return terminal && !stdinIsTerminal ? DESCRIPTORS.stdin + 1 : DESCRIPTORS.stdin;
 }
 
 const OWN_MOUNTS = ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'private', '--'];

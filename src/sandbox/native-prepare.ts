@@ -32,7 +32,8 @@ export function prepareRunDir(input: PrepareInput, spec: SandboxSpec, launch: La
   const workspace = spec.mounts.find((m) => m.kind === 'workspace')?.workspace;
   if (workspace !== undefined && workspace.kind !== 'copy') prepareOverlay(input, workspace, own);
   if (launch.files.length > 0) mkdirSync(join(runDir, 'files'), { recursive: true });
-  for (const file of launch.files) writeFileSync(join(runDir, file.path), file.content, { mode: 0o644 });
+  for (const { path, content, binary } of launch.files)
+    writeFileSync(join(runDir, path), content, { mode: 0o644, encoding: binary ? 'latin1' : 'utf8' });
   mkdirSync(join(runDir, 'stage'), { recursive: true });
   prepareMountPoints(spec, own);
 }

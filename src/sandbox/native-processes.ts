@@ -1,8 +1,9 @@
 // sandbox/native-processes.ts: the processes of a sandbox as the host sees them in /proc.
 // Invariant: a signal goes to the very process that was looked at, never to a later one with the same number.
 import type { ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errorCode } from '../lib/error-code.ts';
 import { statFields } from '../lib/proc-stat.ts';
 
 export interface Init {
@@ -14,6 +15,15 @@ export interface Init {
 // bwrap reports when its own life is bound to ours. PID 1 inside binds its life to bwrap's, and then takes the filter.
 export function isFiltered(initPid: number): boolean {
   return /^Seccomp:\s*2/m.test(read(`/proc/${initPid}/status`));
+}
+
+/** `shared` also where it cannot be told: nothing may run then. */
+export function networkOf(initPid: number): 'own' | 'shared' | 'gone' {
+  try {
+    return readlinkSync(`/proc/${initPid}/ns/net`) === readlinkSync('/proc/self/ns/net') ? 'shared' : 'own';
+  } catch (error) {
+    return errorCode(error) === 'ENOENT' ? 'gone' : 'shared';
+  }
 }
 
 /** It has started the command's process and sleeps until that ends: whatever it was to take by now, it has. */

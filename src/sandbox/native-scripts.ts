@@ -19,6 +19,7 @@ const STREAMS = `sub copy_in {
   my ($from, $read, $write) = @_;
   my $bwrap = $$;
   return if fork() // fail('fork');
+  hang_up();
   my $life = syscall(434, $bwrap, 0);
   open(my $in, '<&=', $from);
   my $begin = sysseek $in, 0, 1;
@@ -55,6 +56,7 @@ const STREAMS = `sub copy_in {
 sub copy_out {
   my ($to, $read, $write) = @_;
   return if fork() // fail('fork');
+  hang_up();
   close $write;
   open(my $out, '>&=', $to);
   $SIG{PIPE} = $SIG{XFSZ} = 'IGNORE';
@@ -85,8 +87,98 @@ for my $fd (7, 0, 1, 2) {
 `;
 
 /**
+ * With a gateway the network namespace is made here and not by bwrap, because the doors must stand in it before anything runs.
+ * Each is a socket that is bound here and then handed to Node, over the channel that Node has opened for its own messages, in
+ * the words in which Node hands sockets to Node.
+ *
+ * Node says when it has them all, and only then we hang up: what it has not read by then, it would drop.
+ *
+ * Connections into the sandbox can only be made in its namespace: if there may be any, a process stays that makes them and
+ * hands them over. It has no right and no other descriptor, and ends with the channel or with bwrap, whichever is first.
+ * A server that takes no connection from its queue must not keep it from making others.
+ */
+const DOORS = `sub pass {
+  my ($line, $socket) = @_;
+  my $rights = pack 'Qiiix4', 20, 1, 1, fileno $socket;
+  my $data = pack 'PQ', $line, length $line;
+  my $message = pack 'QLx4PQPQlx4', 0, 0, $data, 1, $rights, length $rights, 0;
+  syscall($sendmsg, $channel, $message, 0x4000) == length $line;
+}
+sub hang_up { return if !$channel; open(my $node, '<&=', $channel); close $node; $channel = 0 }
+sub serve {
+  my ($bwrap) = @_;
+  open STDIN, '<', '/dev/null'; open STDOUT, '>', '/dev/null'; open STDERR, '>', '/dev/null';
+  opendir(my $list, '/proc/self/fd') or exit 1;
+  my @open = grep { /^\\d+$/ && $_ > 2 && $_ != $channel } readdir $list;
+  closedir $list;
+  for (@open) { open(my $one, '<&=', $_) or next; close $one }
+  if (defined $uid) {
+    $) = "$gid $gid";
+    exit 1 if $) ne "$gid $gid" || syscall($setgid, ($gid + 0) x 3) || syscall($setuid, ($uid + 0) x 3);
+  }
+  my ($whose, $nothing) = (pack('LL', 0x20080522, 0), pack 'L6', (0) x 6);
+  exit 1 if syscall($capset, $whose, $nothing) || syscall($prctl, 38, 1, 0, 0, 0) || syscall($prctl, 1, 9, 0, 0, 0) || getppid() != $bwrap;
+  open(my $in, '+<&=', $channel) or exit 1;
+  my ($text, %begun) = ('');
+  my $answer = sub {
+    my ($id, $socket) = @_;
+    pass(qq({"cmd":"NODE_HANDLE","type":"net.Socket","msg":{"connected":$id}}\\n), $socket) if $socket;
+    my $line = qq({"refused":$id}\\n);
+    syswrite $in, $line if !$socket;
+  };
+  my $begin = sub {
+    my ($id, @places) = @_;
+    while (my $place = shift @places) {
+      socket(my $socket, unpack('S', $place), 04001, 0) or next;
+      return $answer->($id, $socket) if connect $socket, $place;
+      return $begun{fileno $socket} = [$id, $socket, time + 10, @places] if $! == 115;
+    }
+    $answer->($id);
+  };
+  while (1) {
+    my ($readable, $writable) = ('', '');
+    vec($readable, $channel, 1) = 1;
+    vec($writable, $_, 1) = 1 for keys %begun;
+    select $readable, $writable, undef, %begun ? 1 : undef;
+    for my $fd (keys %begun) {
+      my ($id, $socket, $until, @places) = @{$begun{$fd}};
+      next if !vec($writable, $fd, 1) && time < $until;
+      delete $begun{$fd};
+      vec($writable, $fd, 1) && !unpack('i', getsockopt $socket, 1, 4) ? $answer->($id, $socket) : $begin->($id, @places);
+    }
+    next if !vec $readable, $channel, 1;
+    sysread($in, $text, 4096, length $text) or exit 0;
+    while ($text =~ s/^(.*)\\n//) {
+      exit 0 if $1 eq '"done"';
+      my ($port, $id) = $1 =~ /^\\{"connect":(\\d+),"id":(\\d+)\\}$/ or next;
+      $begin->($id, pack('SnC4x8', 2, $port, 127, 0, 0, 1), pack('SnNx15CN', 10, $port, 0, 1, 0));
+    }
+  }
+}
+if ($channel) {
+  syscall($unshare, 0x40000000) == 0 or fail('make a network');
+  socket(my $any, 2, 2, 0) or fail('open a socket');
+  my $loopback = pack 'a16sx22', 'lo', 0;
+  ioctl $any, 0x8913, $loopback or fail('look at the loopback interface');
+  $loopback = pack 'a16sx22', 'lo', 1 | unpack 'x16s', $loopback;
+  ioctl $any, 0x8914, $loopback or fail('bring the loopback interface up');
+  close $any;
+  for my $n (0 .. $#doors) {
+    my ($protocol, $address, $port) = split /,/, $doors[$n];
+    my ($kind, $type) = $protocol eq 'tcp' ? (1, '"net.Server"') : (2, '"dgram.Socket","dgramType":"udp4"');
+    socket(my $door, 2, $kind, 0) or fail('open a socket');
+    bind($door, pack 'SnC4x8', 2, $port, split /\\./, $address) && ($kind == 2 || listen $door, 4096) or fail("open a door at $address, port $port");
+    pass(qq({"cmd":"NODE_HANDLE","type":$type,"msg":{"door":$n}}\\n), $door) or fail('hand a door over');
+  }
+  delete @ENV{'NODE_CHANNEL_FD', 'NODE_CHANNEL_SERIALIZATION_MODE'};
+  if ($reach) { my $bwrap = $$; serve($bwrap) if !(fork() // fail('fork')); hang_up() }
+}
+`;
+
+/**
  * Arguments: syscall numbers; for root the sandbox's ids and those of the project's owner (who is shown as the sandbox's
- * user); run directory, stage, project, its identity, overlay options; cgroup files; staged paths; bwrap and its arguments.
+ * user); run directory, stage, project, its identity, overlay options; cgroup files; staged paths; with a gateway the
+ * channel's descriptor and the doors; bwrap and its arguments.
  *
  * It has a mount namespace of its own, from which nothing comes back: a user's launcher was started in one by unshare, root's
  * makes it (one program less to start). Only where a user cannot have one there is nothing to mount either. Root's run directory is mounted over the stage, because the sandbox's user cannot walk
@@ -99,18 +191,20 @@ for my $fd (7, 0, 1, 2) {
  * open_tree, mount_setattr and move_mount have the same numbers on every architecture.
  */
 export const LAUNCHER = `use strict;
-my ($mount, $unshare, $prctl, $dup) = split /,/, shift @ARGV;
+my ($mount, $unshare, $prctl, $dup, $sendmsg, $capset, $setgid, $setuid) = split /,/, shift @ARGV;
 my ($uid, $gid, $owner, $group) = split /,/, shift @ARGV;
 my ($dir, $stage, $project, $identity, $overlay) = splice @ARGV, 0, 5;
 my @groups = splice @ARGV, 0, shift @ARGV;
 my @staged = splice @ARGV, 0, 3 * shift @ARGV;
+my ($channel, $reach) = map { $_ + 0 } split /,/, shift @ARGV;
+my @doors = splice @ARGV, 0, shift @ARGV;
 my $none = "\\0";
 my @held;
 sub fail { print STDERR "ags: $_[0]: $!\\n"; exit 96 }
 sub mount { my ($what, $at, $type, $flags, $options) = map { "$_\\0" } @_; syscall($mount, $what, $at, $type, $_[3], $options) == 0 }
 sub lay { mount('overlay', $_[0], 'overlay', 0, "userxattr,$_[1]") }
 sub hold { sysopen(my $it, $_[0], 010200000) or fail("open $_[0]"); push @held, $it; '/proc/self/fd/' . fileno $it }
-${STREAMS}syscall($prctl, 1, 9, 0, 0, 0);
+${DOORS}${STREAMS}syscall($prctl, 1, 9, 0, 0, 0);
 for my $file (@groups) { open(my $f, '>', $file) or fail("enter $file"); syswrite($f, '0') or fail("enter $file"); close $f }
 if (open(my $f, '>', '/proc/self/oom_score_adj')) { syswrite $f, '800'; close $f }
 if (defined $uid) {
@@ -171,5 +265,6 @@ if (defined $uid) {
   $) = "$gid $gid"; $( = $gid; $< = $uid; $> = $uid;
   fail('give root up') if $< != $uid || $> != $uid || $( + 0 != $gid || $) ne "$gid $gid";
 }
+if ($channel) { open(my $node, '<&=', $channel); my $heard = ''; 1 while $heard !~ /"done"/ && sysread $node, $heard, 4096, length $heard; close $node }
 exec { $ARGV[0] } @ARGV or fail("start $ARGV[0]");
 `;

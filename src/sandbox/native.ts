@@ -6,6 +6,7 @@ import { AgsError } from '../protocol/errors.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { inheritedDescriptors } from '../lib/inherited.ts';
 import type { Backend, Stdio } from './backend.ts';
+import { receiveDoors } from './doors.ts';
 import { prlimitArgv, type LimitHost } from './limits.ts';
 import { attach, feed, openStatus } from './native-attach.ts';
 import { DESCRIPTORS, planLaunch, type Launch } from './native-launch.ts';
@@ -35,14 +36,12 @@ export interface NativeOptions {
 export function createNative(options: NativeOptions): Backend {
   return {
     name: 'native',
-    async start(spec, command, stdio) {
+    async start(spec, command, stdio, onDoor) {
       const launch = planNative(options, spec, command, stdio);
       prepareRunDir(options, spec, launch);
       const status = openStatus(options.runDir);
-      return attach(
-        spawnOrRefuse(() => spawnLaunch(options, launch, spec, stdio, status), status),
-        status,
-      );
+      const child = spawnOrRefuse(() => spawnLaunch(options, launch, spec, stdio, status), status);
+      return attach(child, status, receiveDoors(child, spec.network, onDoor));
     },
   };
 }
@@ -87,12 +86,12 @@ function spawnOrRefuse(start: () => ChildProcess, status: number): ChildProcess 
   }
 }
 
-type StdioList = (number | 'pipe' | 'ignore')[];
+type StdioList = (number | 'pipe' | 'ignore' | 'ipc')[];
 
 function spawnLaunch(
   options: NativeOptions,
   launch: Launch,
-  { kernel }: SandboxSpec,
+  { kernel, network }: SandboxSpec,
   stdio: Stdio,
   status: number,
 ): ChildProcess {
@@ -107,6 +106,7 @@ function spawnLaunch(
     status,
     'pipe',
     ...(apart ? [stdio.stdin] : []),
+    ...(network.kind === 'gateway' ? (['ipc'] as const) : []),
   ];
   const nothing = stdio.terminal === null ? null : openSync('/dev/null', 'r');
   const child = spawn(file, args, {

@@ -6,6 +6,7 @@ import {
   type KernelRules,
   type Limits,
   type Mount,
+  type SandboxNetwork,
   type SandboxSpec,
   type WorkspaceMount,
 } from '../protocol/spec.ts';
@@ -42,6 +43,7 @@ export interface PlanInput {
   readonly envSet: Readonly<Record<string, string>>;
   readonly limits: Limits;
   readonly kernel: KernelRules;
+  readonly network: SandboxNetwork;
   readonly taskName: string;
 }
 
@@ -106,7 +108,7 @@ export function planSandbox(input: PlanInput): SandboxSpec {
     mounts,
     env: planEnv(input, visible),
     workdir: sandboxPath(input.cwd),
-    network: 'loopback',
+    network: input.network,
     limits: input.limits,
     kernel: input.kernel,
   };

@@ -64,7 +64,7 @@ export function planQuestion(input: {
     ],
     env: { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/tmp', LC_ALL: 'C', ...input.env },
     workdir: sandboxPath(input.project),
-    network: 'loopback',
+    network: { kind: 'loopback' },
     limits: input.limits,
     kernel: { ptrace: false, unixSockets: false },
   };

@@ -65,8 +65,10 @@ async function tryComplete(stage: Stage, workspace: Workspace): Promise<Outcome>
     env: cgroup.env,
   });
   const command = ['/bin/sh', '-c', INSIDE, 'sh', stage.outsider, ...HIDDEN];
-  const { report, said, startMs } = await question(createNative(options), spec, command, join(paths.root, 'errors'));
+  const answer = await question(createNative(options), spec, command, join(paths.root, 'errors'));
+  const { report, said, startMs } = answer;
   if (said !== null) return { lacking: [], said, startMs };
+  if (answer.lacking !== undefined) return { lacking: [answer.lacking], said: null, startMs };
   const { lacking, workspace: fault } = judge(report, {
     uid: spec.user.uid,
     limits: prlimitArgv(spec.limits, host.limitHost).filter((arg) => arg.includes('=')),
@@ -87,7 +89,7 @@ async function question(
   spec: SandboxSpec,
   command: readonly string[],
   errors: string,
-): Promise<{ report: string; said: string | null; startMs: number }> {
+): Promise<{ report: string; said: string | null; startMs: number; lacking?: string }> {
   const stderr = openSync(errors, 'w');
   const began = performance.now();
   let report = '';
@@ -104,6 +106,9 @@ async function question(
     const complaint = report === '' ? readFileSync(errors, 'utf8') : '';
     return { report, said: complaint === '' ? null : complaint, startMs };
   } catch (error) {
+    // Seen from outside, before the command was to run: there is nothing to ask inside.
+    const lacking = error instanceof AgsError ? error.details['lacking'] : undefined;
+    if (typeof lacking === 'string') return { report, said: null, startMs, lacking };
     if (error instanceof AgsError && error.code === 'backend.unprotected') return { report, said: null, startMs };
     if (error instanceof AgsError) return { report, said: readFileSync(errors, 'utf8'), startMs };
     // The layers could not even be prepared: that may be the fault of an overlay alone.

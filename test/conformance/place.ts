@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { directoryIdentity } from '../../src/lib/files.ts';
 import { hostPath, sandboxPath, type Limits, type Mount, type SandboxSpec } from '../../src/protocol/spec.ts';
-import type { Backend, Sandbox, Stdio } from '../../src/sandbox/backend.ts';
+import type { Backend, OnDoor, Sandbox, Stdio } from '../../src/sandbox/backend.ts';
 import { readMachine } from '../../src/sandbox/machine.ts';
 import type { Caller } from '../harness.ts';
 
@@ -46,6 +46,7 @@ export interface Outcome {
 export interface RunInput {
   readonly spec?: SandboxSpec;
   readonly input?: Buffer | string;
+  readonly onDoor?: OnDoor;
 }
 
 export interface Place extends Disposable {
@@ -60,7 +61,10 @@ export interface Place extends Disposable {
   writable(name: string): string;
   /** A file of the project, as the caller made it. */
   write(path: string, content: string | Buffer, mode?: number): void;
-  start(command: readonly string[], options?: { spec?: SandboxSpec; stdio?: Partial<Stdio> }): Promise<Sandbox>;
+  start(
+    command: readonly string[],
+    options?: { spec?: SandboxSpec; stdio?: Partial<Stdio>; onDoor?: OnDoor | undefined },
+  ): Promise<Sandbox>;
   run(command: readonly string[], options?: RunInput): Promise<Outcome>;
   /** The same with raw bytes. */
   runRaw(command: readonly string[], options?: RunInput): Promise<{ code: number; stdout: Buffer; stderr: Buffer }>;
@@ -97,7 +101,7 @@ export async function createPlace(open: Open): Promise<Place> {
       mounts: [...systemMounts(), ...more],
       env: { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C' },
       workdir: sandboxPath('/tmp'),
-      network: 'loopback',
+      network: { kind: 'loopback' },
       limits: LIMITS,
       kernel: { ptrace: false, unixSockets: true },
       ...changes,
@@ -113,14 +117,9 @@ export async function createPlace(open: Open): Promise<Place> {
       writeFileSync(join(project, path), content);
       chmodSync(join(project, path), mode);
     },
-    async start(command, { spec = place.spec(), stdio = {} } = {}) {
-      const sandbox = await backend.start(spec, command, {
-        stdin: 'pipe',
-        stdout: 'pipe',
-        stderr: 'pipe',
-        terminal: null,
-        ...stdio,
-      });
+    async start(command, { spec = place.spec(), stdio = {}, onDoor } = {}) {
+      const streams = { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe', terminal: null, ...stdio } as const;
+      const sandbox = await backend.start(spec, command, streams, onDoor);
       started.push(sandbox);
       return sandbox;
     },

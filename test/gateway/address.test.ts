@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { createGuard, parseBlock } from '../../src/gateway/address.ts';
 
-const guard = createGuard({ granted: [], ownAddresses: () => ['151.101.2.9', '2a01:4f8::7%eth0'] });
+const guard = createGuard({ granted: [], ownAddresses: () => ['151.101.2.9', '2a01:4f8::7%eth0', '2002:808:808::9'] });
 
 test('every class of special address is refused by its name', () => {
   const asked = {
@@ -59,6 +59,7 @@ test('every class of special address is refused by its name', () => {
     '151.101.2.9': 'an address of this machine',
     '::ffff:151.101.2.9': 'an address of this machine',
     '2a01:4f8::7': 'an address of this machine',
+    '2002:808:808::9': 'an address of this machine',
   };
   expect(Object.fromEntries(Object.keys(asked).map((address) => [address, guard.refuse(address)]))).toEqual(asked);
 });

@@ -1,0 +1,97 @@
+// sandbox/doors.ts: the doors of a sandbox, as they come from its launcher: sockets that stand in its network and are ours.
+// They arrive over Node's own channel between a process and its child, so Node makes servers of them.
+// Invariant: a door is given to the caller before the command runs, and nothing is left open when the sandbox is over.
+import type { ChildProcess } from 'node:child_process';
+import { Socket as DatagramSocket } from 'node:dgram';
+import { createServer, Server, Socket } from 'node:net';
+import { AgsError } from '../protocol/errors.ts';
+import type { SandboxNetwork } from '../protocol/spec.ts';
+import type { OnDoor } from './backend.ts';
+
+export interface Doors {
+  /** `lost`: no more can come, and some have not. */
+  readonly state: 'awaited' | 'open' | 'lost';
+  connect(port: number): Promise<Socket>;
+  close(): void;
+}
+
+/** The kernel's own bound (net.core.somaxconn); a burst of connections waits instead of being refused. */
+const BACKLOG = 4096;
+
+export function receiveDoors(child: ChildProcess, network: SandboxNetwork, onDoor: OnDoor | undefined): Doors {
+  const expected = network.kind === 'gateway' ? network.doors : [];
+  const open = new Map<number, Server | DatagramSocket>();
+  const asked = new Map<number, { resolve(socket: Socket): void; refuse(): void }>();
+  let closed = false;
+  let next = 0;
+  const refuseAll = (): void => {
+    for (const { refuse } of asked.values()) refuse();
+    asked.clear();
+  };
+  child.on('message', (message, handle) => {
+    const { door, connected, refused } = message as Partial<Record<'door' | 'connected' | 'refused', number>>;
+    if (door !== undefined) {
+      const mine = handle instanceof Server ? listenAgain(handle) : (handle as unknown as DatagramSocket);
+      if (closed) return closeDoor(mine);
+      open.set(door, mine);
+      onDoor?.(expected[door]?.name ?? '', mine);
+      if (open.size === expected.length && network.kind === 'gateway' && !network.reach) hangUp(child);
+      return;
+    }
+    const id = connected ?? refused ?? -1;
+    if (handle instanceof Socket) {
+      handle.allowHalfOpen = true;
+      if (asked.has(id)) asked.get(id)?.resolve(handle);
+      else handle.destroy();
+    } else asked.get(id)?.refuse();
+    asked.delete(id);
+  });
+  child.on('disconnect', refuseAll);
+  return {
+    get state() {
+      if (open.size === expected.length) return 'open';
+      return child.connected ? 'awaited' : 'lost';
+    },
+    connect(port) {
+      if (network.kind !== 'gateway' || !network.reach)
+        return Promise.reject(new AgsError('usage.invalid', 'No port of this sandbox can be reached from outside.'));
+      return new Promise((resolve, reject) => {
+        const refuse = (): void =>
+          reject(new AgsError('backend.failed', `Nobody listens at port ${port} inside the sandbox.`));
+        if (!child.connected) return refuse();
+        const id = next++;
+        asked.set(id, { resolve, refuse });
+        child.send({ connect: port, id }, (error) => {
+          if (error === null) return;
+          asked.delete(id);
+          refuse();
+        });
+      });
+    },
+    close() {
+      closed = true;
+      for (const door of open.values()) closeDoor(door);
+      hangUp(child);
+      refuseAll();
+    },
+  };
+}
+
+/** The other side closes the channel: after a disconnect() of ours Node would never say that the child's streams are closed. */
+function hangUp(child: ChildProcess): void {
+  // It may have ended meanwhile, which is all that was asked for.
+  if (child.connected) child.send('done', () => undefined);
+}
+
+/** The server that Node makes closes a connection as soon as the other side has said its last word; ours does not. */
+function listenAgain(received: Server): Server {
+  return createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: false }).listen(received, BACKLOG);
+}
+
+function closeDoor(door: Server | DatagramSocket): void {
+  try {
+    door.close();
+  } catch {
+    // Whoever was given it has closed it already.
+  }
+}

@@ -1,0 +1,46 @@
+// test/conformance/native-backend.ts: the bubblewrap backend of this machine, for tests that start sandboxes without the command line.
+import { release, totalmem } from 'node:os';
+import { join } from 'node:path';
+import type { Backend } from '../../src/sandbox/backend.ts';
+import { chooseStage, ensureWhiteout, inspectHost } from '../../src/sandbox/host.ts';
+import { createNative } from '../../src/sandbox/native.ts';
+
+/** Something that stands in for a part of it. */
+export interface Instead {
+  readonly bwrap?: string;
+  /** In front of the launcher. */
+  readonly prefix?: readonly string[];
+}
+
+export async function openNative(directory: string, instead: Instead = {}): Promise<Backend> {
+  const uid = process.getuid?.() ?? 0;
+  const stateDir = join(directory, '..', 'state');
+  const host = await inspectHost({
+    platform: process.platform,
+    nodeArch: process.arch,
+    uid,
+    cacheDir: stateDir,
+    runtimeDir: '',
+    memoryBytes: totalmem(),
+    kernel: release(),
+  });
+  const whiteout = await ensureWhiteout(stateDir);
+  return {
+    name: 'native',
+    start: (spec, command, stdio, onDoor) =>
+      createNative({
+        runDir: directory,
+        whiteout,
+        callerIsRoot: uid === 0,
+        owner: { uid, gid: process.getgid?.() ?? 0 },
+        arch: host.arch,
+        programs: { ...host.programs, ...(instead.bwrap === undefined ? {} : { bwrap: instead.bwrap }) },
+        stage:
+          uid === 0 ? chooseStage(spec.mounts.flatMap((mount) => (mount.kind === 'bind' ? [mount.from] : []))) : '',
+        overlays: true,
+        limitHost: host.limitHost,
+        cgroup: { files: [], prefix: instead.prefix ?? [], env: {} },
+        runMark: 'conformance',
+      }).start(spec, command, stdio, onDoor),
+  };
+}

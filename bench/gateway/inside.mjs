@@ -30,12 +30,12 @@ const starters = {
 };
 
 const results = {
-  ...(await compare()),
-  rules: await rules(),
-  inspect: await inspect(place, settings),
-  steps: await steps(),
-  memory: await memory(),
   first: settings.first === null ? null : await firstAnswers(settings),
+  steps: await steps(),
+  inspect: await inspect(place, settings),
+  rules: await rules(),
+  memory: await memory(),
+  ...(await compare()),
 };
 await place.close();
 process.stdout.write(`\n${JSON.stringify(results)}\n`);

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { firstAnswers } from './first.mjs';
 import { clientHello, plainRequest } from './hello.mjs';
 import { inspect } from './inspect.mjs';
-import { NAME } from './names.mjs';
-import { ask, hold, openPlace, PORTS, residentKb, tree } from './place.mjs';
+import { NAME, UNLISTED } from './names.mjs';
+import { ask, hold, mustRefuse, openPlace, PORTS, residentKb, tree } from './place.mjs';
 import { startAgs, startSquid, startSrt, startTinyproxy } from './proxies.mjs';
 import { inTurn, mapValues } from './rounds.mjs';
 
@@ -45,6 +45,7 @@ process.exit(0);
 async function compare() {
   const proxies = {};
   for (const [i, [name, start]] of Object.entries(starters).entries()) proxies[name] = await start(7000 + i);
+  for (const { via } of Object.values(proxies)) await mustRefuse(place, via, `${UNLISTED}:${PORTS.plain}`);
   const ways = { direct: { via: 'direct', pids: null } };
   for (const [name, proxy] of Object.entries(proxies)) {
     ways[name] = { via: proxy.via, pids: tree(proxy.child.pid) };

@@ -5,7 +5,11 @@ import { createSocket } from 'node:dgram';
 export const NAMES = Array.from({ length: 52 }, (_, i) => `host${String(i + 1).padStart(2, '0')}.bench.test`);
 export const NAME = NAMES[25];
 
-export const hostsFile = () => ['127.0.0.1 localhost', ...NAMES.map((name) => `127.0.0.1 ${name}`), ''].join('\n');
+/** Leads to the same place, and is on nobody's list. */
+export const UNLISTED = 'elsewhere.test';
+
+export const hostsFile = () =>
+  ['127.0.0.1 localhost', ...[...NAMES, UNLISTED].map((name) => `127.0.0.1 ${name}`), ''].join('\n');
 
 /** Answers A with 127.0.0.1 and everything else with nothing. */
 export async function serveNames(port) {

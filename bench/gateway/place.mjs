@@ -135,6 +135,13 @@ export async function ask(place, mode, how) {
   return JSON.parse(text);
 }
 
+/** A list that lets everything through would be a fast one. */
+export async function mustRefuse(place, via, to) {
+  const child = spawn(place.load, ['once', `via=${via}`, `to=${to}`], { stdio: 'ignore' });
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  if (code === 0) throw new Error(`${via} let ${to} through, which is not on its list`);
+}
+
 /** Opens tunnels and holds them. Closing its input lets go of them. */
 export async function hold(place, how) {
   const args = Object.entries(how).map(([key, value]) => `${key}=${value}`);

@@ -46,7 +46,14 @@ export function createDialer(input: {
   readonly guard: Guard;
   readonly upstreams: readonly DialUpstream[];
   readonly connectTimeoutMs: number;
+  /** Every socket that is opened, also those that lose a race. */
+  readonly onSocket?: (socket: Socket) => void;
 }): Dialer {
+  const noted = (socket: Socket): Socket => {
+    input.onSocket?.(socket);
+    return socket;
+  };
+
   /** The addresses that may be dialled, or why none may. */
   async function addressesOf(target: DialTarget): Promise<readonly string[] | Refused> {
     const resolved: Resolved =
@@ -65,7 +72,7 @@ export function createDialer(input: {
     const addresses = await addressesOf(target);
     if ('kind' in addresses) return addresses;
     const place = hostAndPort(target.host, target.port);
-    const raced = await race(addresses, (address) => open(address, target.port), input.connectTimeoutMs);
+    const raced = await race(addresses, (address) => noted(open(address, target.port)), input.connectTimeoutMs);
     return raced.kind === 'open' ? { ...raced, head: NO_BYTES } : unreachable(place, raced);
   }
 
@@ -92,7 +99,8 @@ export function createDialer(input: {
     const kind = isIP(host) === 0 ? 'name' : 'ip';
     const addresses = await addressesOf({ host, port, kind, granted: true });
     if ('kind' in addresses) return addresses;
-    const open = (address: string): Socket => connect({ host: address, port, allowHalfOpen: true, noDelay: true });
+    const open = (address: string): Socket =>
+      noted(connect({ host: address, port, allowHalfOpen: true, noDelay: true }));
     const raced = await race(addresses, open, input.connectTimeoutMs);
     return raced.kind === 'open' ? raced : unreachable(`the proxy ${hostAndPort(host, port)}`, raced);
   }

@@ -83,7 +83,17 @@ export function createGateway(input: GatewayInput): Gateway {
   const budget = createBudget(policy.limits);
   const resolver = createResolver({ servers: policy.dns });
   const guard = createGuard({ granted: policy.addresses, ownAddresses: input.ownAddresses });
-  const dialer = createDialer({ resolver, guard, upstreams: input.upstreams, connectTimeoutMs: CONNECT_MS });
+  const origins = new Set<Socket>();
+  const dialer = createDialer({
+    resolver,
+    guard,
+    upstreams: input.upstreams,
+    connectTimeoutMs: CONNECT_MS,
+    onSocket(socket) {
+      origins.add(socket);
+      socket.once('close', () => origins.delete(socket));
+    },
+  });
   const asks =
     policy.mode === 'record'
       ? createAsks({ seconds: policy.askSeconds, now, decide: (h, p) => rules.connect(h, p), onAsk: input.onAsk })
@@ -194,6 +204,7 @@ export function createGateway(input: GatewayInput): Gateway {
     close() {
       asks?.close();
       visits.close();
+      for (const socket of origins) socket.destroy();
       resolver.close();
     },
   };

@@ -19,7 +19,8 @@ export function race(
     let firstCode: string | null = null;
     let settled = false;
     let patience: NodeJS.Timeout | undefined;
-    const deadline = setTimeout(() => settle({ kind: 'failed', code: 'ETIMEDOUT' }), timeoutMs);
+    // Whoever closes the gateway destroys the sockets; nothing of a race may hold the process then.
+    const deadline = setTimeout(() => settle({ kind: 'failed', code: 'ETIMEDOUT' }), timeoutMs).unref();
 
     function settle(result: Raced): void {
       settled = true;
@@ -49,7 +50,7 @@ export function race(
         socket.on('error', ignore).off('error', onError);
         if (!settled) settle({ kind: 'open', socket, address });
       });
-      if (next < addresses.length) patience = setTimeout(tryNext, STEP_MS);
+      if (next < addresses.length) patience = setTimeout(tryNext, STEP_MS).unref();
     }
     tryNext();
   });

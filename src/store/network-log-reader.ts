@@ -108,6 +108,8 @@ function createReader(onDecision?: (decision: Decision) => void): {
     seq += 1;
     if (line === null || line.seq !== seq || line.prev !== previous) {
       brokenAt = seq;
+      // This line, or the one before it, is not what was written: neither is believed.
+      if (line?.seq === seq) decisions.pop();
       return;
     }
     previous = hash('sha256', text, 'hex');

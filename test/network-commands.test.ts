@@ -665,6 +665,28 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect([none.code, JSON.parse(none.stderr)]).toMatchObject([3, { error: { code: 'task.not-found' } }]);
   });
 
+  test('ags cleanup removes old logs, but not the one of a run that goes on', async () => {
+    using machine = createMachine(caller);
+    const day = 86_400_000;
+    const made = run({ answers: false });
+    fs.mkdirSync(machine.stateDir, { recursive: true });
+    fs.cpSync(join(at.input.stateDir, 'tasks'), join(machine.stateDir, 'tasks'), { recursive: true });
+    fs.mkdirSync(join(machine.stateDir, 'network'), { mode: 0o700 });
+    const [old, going, recent] = [
+      networkLogFile(machine.stateDir, 'old-1111', Date.now() - 31 * day),
+      networkLogFile(machine.stateDir, made.id, Date.now() - 31 * day),
+      networkLogFile(machine.stateDir, 'new-2222', Date.now() - 29 * day),
+    ];
+    for (const file of [old, going, recent]) fs.writeFileSync(file, '{}\n');
+    machine.write('x', '');
+    const done = await machine.ags(['cleanup', '--json']);
+    const { removed } = JSON.parse(done.stdout) as { removed: { name: string; why: string }[] };
+    expect(removed.filter(({ name }) => name.includes('/network/')).map(({ name, why }) => [name, why])).toEqual([
+      [old, 'an old log of the network'],
+    ]);
+    expect([old, going, recent].map((file) => fs.existsSync(file))).toEqual([false, true, true]);
+  });
+
   test('your own file is made for you alone', async () => {
     using machine = createMachine(caller);
     expect((await machine.ags(['deny', '--always', 'a.test'])).code).toBe(0);

@@ -213,9 +213,17 @@ describe('reading', () => {
     log.append(decision({ host: 'last.test' }));
     log.close();
     stop.abort();
-    await followed;
+    expect(await followed).toBe(null);
     expect(seen).toEqual(['a.test', 'ä'.repeat(100_000), 'c.test', 'last.test']);
   });
+});
+
+test('following ends at damage, and says where', async () => {
+  write(THREE);
+  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('a.test', 'x.test'));
+  const seen: string[] = [];
+  expect(await followNetworkLog(file, ({ host }) => seen.push(host), new AbortController().signal)).toBe(3);
+  expect(seen).toEqual(['x.test']);
 });
 
 describe('files', () => {

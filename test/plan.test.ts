@@ -86,6 +86,8 @@ function planInput(user: PlanInput['user']): PlanInput {
     },
     envPass: ['LANG', 'MYAPP_*'],
     pathEnv: ['NVM_DIR', 'JAVA_HOME'],
+    networkEnv: { https_proxy: 'http://127.0.0.1:3128' },
+    files: [],
     envSet: { LOG_LEVEL: 'debug' },
     limits,
     kernel: { ptrace: false, unixSockets: true },
@@ -142,7 +144,7 @@ function golden(callerIsRoot: boolean): string {
     '',
     ...launch.staged.map(({ from, at }) => `staged ${at} ${from}`),
     ...launch.files.map(({ path, content }) => `made ${path} ${JSON.stringify(content)}`),
-    ...Object.entries(accountFiles(user, '/home/dev')).map(
+    ...Object.entries(accountFiles(user, '/home/dev', 'nameserver 127.0.0.1\n')).map(
       ([name, content]) => `made /etc/${name} ${JSON.stringify(content)}`,
     ),
   ].join('\n');

@@ -2,7 +2,7 @@
 // the gateway, beside one that does nothing.
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { start } from '../measure.mjs';
+import { measured, parseMeasured, start } from '../measure.mjs';
 import { emptyDirectory } from '../world.mjs';
 import { NAME } from './names.mjs';
 import { PORTS } from './place.mjs';
@@ -34,7 +34,7 @@ export async function firstAnswers({ first: { actor, project }, ags, rounds }) {
   const exec =
     (...command) =>
     () =>
-      wallMs(actor, [...ags, 'exec', '--', ...command], project);
+      timed(actor, [...ags, 'exec', '--', ...command], project);
   const variants = {
     nothing: exec('true'),
     asking: exec('./load', 'once', `via=tcp:${DOOR}`, `to=${NAME}:${PORTS.plain}`),
@@ -45,13 +45,11 @@ export async function firstAnswers({ first: { actor, project }, ags, rounds }) {
 }
 
 // Not blocking: the name server is in this process.
-async function wallMs(actor, argv, cwd) {
-  const began = performance.now();
-  const child = start(actor, argv, { cwd });
+async function timed(actor, argv, cwd) {
+  const child = start(actor, measured(argv, 2), { cwd });
   child.stdin.end();
   let said = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (said += data));
-  const code = await new Promise((resolve) => child.once('exit', resolve));
-  if (code !== 0) throw new Error(`${argv.join(' ')} ended with ${code}: ${said}`);
-  return performance.now() - began;
+  await new Promise((resolve) => child.once('close', resolve));
+  return parseMeasured(said, argv.join(' '));
 }

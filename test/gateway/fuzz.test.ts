@@ -97,6 +97,7 @@ test(
     });
     server.on('clientError', (_error, socket) => socket.destroy());
     await using scene = await stage((socket) => server.emit('connection', socket), {
+      host: 'a',
       scheme: 'http',
       decide: (method, path) => {
         if (!path.startsWith('/ok')) return 'no';

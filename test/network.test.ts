@@ -1,6 +1,6 @@
 // test/network.test.ts: the network as a user meets it: real sandboxes, real programs inside, real origins outside.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer as createTcp } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -161,7 +161,7 @@ describe.each(CALLERS)('as %s', (caller) => {
 
 /** A cluster of its own, which trusts whoever connects over loopback. */
 function startPostgres(): Disposable & { readonly port: number } {
-  const root = execFileSync('mktemp', ['-d', '/tmp/ags-pg-XXXXXX'], { encoding: 'utf8' }).trim();
+  const root = mkdtempSync('/tmp/ags-pg-');
   const bin = execFileSync('sh', ['-c', 'ls -d /usr/lib/postgresql/*/bin | tail -1'], { encoding: 'utf8' }).trim();
   const owner = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
   if (owner.length > 0) execFileSync('chown', ['65534:65534', root]);
@@ -172,8 +172,15 @@ function startPostgres(): Disposable & { readonly port: number } {
   const port = 20_000 + Math.floor(Math.random() * 10_000);
   run(join(bin, 'initdb'), '-D', join(root, 'data'), '-U', 'agent', '-A', 'trust', '--no-sync');
   run(
-    ...[join(bin, 'pg_ctl'), '-D', join(root, 'data'), '-w', '-l', join(root, 'log')],
-    ...['-o', `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${root} -c fsync=off`, 'start'],
+    join(bin, 'pg_ctl'),
+    '-D',
+    join(root, 'data'),
+    '-w',
+    '-l',
+    join(root, 'log'),
+    '-o',
+    `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${root} -c fsync=off`,
+    'start',
   );
   return {
     port,

@@ -386,7 +386,7 @@ describe('ags deny', () => {
 
 describe('ags net', () => {
   test.each([
-    ['net', 'ags net needs a word: rules, log, asks, lock', 'For example: ags net rules'],
+    ['net', 'ags net needs a word: rules, log, asks, test, lock', 'For example: ags net rules'],
     ['net rule', 'ags net has no "rule".', 'Did you mean: ags net rules'],
     ['net \u001b[2J', String.raw`ags net has no "\x1b[2J".`, 'For example: ags net rules'],
     ['net rules --yes', 'ags net rules does not take --yes.', 'See: ags net --help'],

@@ -12,6 +12,7 @@ export function installPeers(root) {
   const version = JSON.parse(readFileSync(join(bench, 'package.json'), 'utf8')).dependencies[
     '@anthropic-ai/sandbox-runtime'
   ];
+  // sandbox-runtime needs them, and says so itself.
   const missing = installPrograms({ rg: 'ripgrep', socat: 'socat' });
   if (missing !== null) return { directory: null, version, why: missing };
   const installed = join(bench, 'node_modules/.package-lock.json');
@@ -24,18 +25,49 @@ export function installPeers(root) {
   return { directory: join(bench, 'node_modules'), version, why: null };
 }
 
-// sandbox-runtime needs them, and says so itself.
-function installPrograms(packages) {
+/** Programs and the packages that have them. null: all are there now; otherwise why not. */
+export function installPrograms(packages) {
   const missing = () => Object.keys(packages).filter((program) => which(program) === null);
   if (missing().length === 0) return null;
   const names = missing()
     .map((program) => packages[program])
     .join(' ');
-  if (process.getuid() === 0 && which('apt-get') !== null) {
+  const sudo = which('apt-get') === null ? null : asRoot();
+  if (sudo !== null) {
     say(`installing ${names} (apt-get install)`);
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-    spawnSync('apt-get', ['update', '-qq'], { env, stdio: ['ignore', 'ignore', 2] });
-    spawnSync('apt-get', ['install', '-y', '-qq', ...names.split(' ')], { env, stdio: ['ignore', 'ignore', 2] });
+    withoutServices(sudo, () => {
+      run([...sudo, 'apt-get', 'update', '-qq']);
+      run([...sudo, 'apt-get', 'install', '-y', '-qq', ...names.split(' ')]);
+    });
+    // Nor when the machine starts again.
+    const services = names.split(' ').filter((name) => SERVICES.includes(name));
+    if (services.length > 0 && which('systemctl') !== null)
+      run([...sudo, 'systemctl', '--quiet', 'disable', ...services]);
   }
   return missing().length === 0 ? null : `${names} is not installed, and may not be installed from here`;
+}
+
+const SERVICES = ['tinyproxy', 'squid'];
+
+function asRoot() {
+  if (process.getuid() === 0) return [];
+  return spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0 ? ['sudo', '-n'] : null;
+}
+
+/** What is installed to be measured must not begin to serve the whole machine. Debian asks this program whether it may. */
+function withoutServices(sudo, install) {
+  const policy = '/usr/sbin/policy-rc.d';
+  const ours = !existsSync(policy);
+  if (ours) run([...sudo, 'sh', '-c', `printf '#!/bin/sh\nexit 101\n' > ${policy} && chmod 755 ${policy}`]);
+  install();
+  if (ours) run([...sudo, 'rm', '-f', policy]);
+}
+
+function run([program, ...args]) {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  spawnSync(program, args, { env, stdio: ['ignore', 'ignore', 2] });
+}
+
+export function programVersion([program, ...args]) {
+  return /\d+(\.\d+)+/.exec(execFileSync(program, args, { encoding: 'utf8' }))?.[0] ?? 'unknown';
 }

@@ -1,12 +1,11 @@
 // bench/report.mjs: the results for people: a table in the terminal, docs/benchmarks.md and its chart.
 import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, release, totalmem } from 'node:os';
+import { programVersion } from './peers.mjs';
 import { number, spread } from './stats.mjs';
 
 /** The machine in general words: nothing that tells one from another of its kind. */
 export function describeMachine(world, peers) {
-  const version = (argv) =>
-    /\d+(\.\d+)+/.exec(execFileSync(argv[0], argv.slice(1), { encoding: 'utf8' }))?.[0] ?? 'unknown';
   const fileSystem = execFileSync('stat', ['-f', '-c', '%T', world.dir], { encoding: 'utf8' })
     .trim()
     .replace('ext2/ext3', 'ext4');
@@ -16,8 +15,8 @@ export function describeMachine(world, peers) {
     ['kernel', release().split('-')[0] ?? ''],
     ['file system', fileSystem],
     ['node', process.versions.node],
-    ['bubblewrap', version(['bwrap', '--version'])],
-    ['git', version(['git', '--version'])],
+    ['bubblewrap', programVersion(['bwrap', '--version'])],
+    ['git', programVersion(['git', '--version'])],
     ['@anthropic-ai/sandbox-runtime', peers.directory === null ? `not measured: ${peers.why}` : peers.version],
   ];
 }
@@ -71,21 +70,39 @@ export function markdownReport({ sections, machine, loads, seconds }) {
     '![Bar charts of the main results](benchmarks.svg)',
     '## What was wanted, and what was seen',
     markdownTable(barTable(sections)),
-    ...sections.flatMap((section) => [
-      `## ${section.title}`,
-      section.text,
-      ...section.tables.flatMap((table) => [
-        ...(table.caption === undefined ? [] : [`${table.caption}:`]),
-        markdownTable(table),
-      ]),
-    ]),
+    ...sections.flatMap(markdownSection),
     '## The machine',
     markdownTable({ head: ['', ''], rows: machine }),
     `Load (processes wanting to run, one-minute mean) ${loads.before} before and ${loads.after} after; the whole took ${Math.round(seconds)} s. A load above the number of cores at the start means that other programs were at work.`,
   ].join('\n\n')}\n`;
 }
 
-const INTRO = `\`npm run bench\` measures ags beside what one would use instead, in one run on one machine, and writes this page. \`npm run bench -- --quick\` takes less than a minute and writes nothing.
+const markdownSection = (section) => [
+  `## ${section.title}`,
+  section.text,
+  ...section.tables.flatMap((table) => [
+    ...(table.caption === undefined ? [] : [`${table.caption}:`]),
+    markdownTable(table),
+  ]),
+];
+
+/** The page with these sections in place of those whose titles begin like theirs, and the same for the bars. */
+export function replaceSections(page, { sections, title, bar }) {
+  const [head, ...parts] = page.split(/^(?=## )/m);
+  const kept = parts.filter((part) => !part.startsWith(`## ${title}`));
+  const at = kept.findIndex((part) => part.startsWith('## The machine'));
+  if (at === -1) throw new Error('docs/benchmarks.md is not what npm run bench has written');
+  kept.splice(at, 0, ...sections.map((section) => `${markdownSection(section).join('\n\n')}\n\n`));
+  const [first, ...rest] = kept;
+  const bars = first
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !line.startsWith(`| ${bar}`));
+  const own = markdownTable(barTable(sections)).split('\n').slice(2);
+  return [head, `${[...bars, ...own].join('\n')}\n\n`, ...rest].join('');
+}
+
+const INTRO = `\`npm run bench\` measures ags beside what one would use instead, in one run on one machine, and writes this page. \`npm run bench -- --quick\` takes less than a minute and writes nothing; \`npm run bench -- gateway\` measures only the gateway.
 
 How to read it: look at the ratios. All variants are measured in turn, round by round, so that whatever else the machine does meets all alike; a ratio is taken within each round. Figures are medians, with the 10th and 90th percentile in brackets. Processor time is user and system time of the whole tree of processes, orphans included; it depends little on what else runs, while wall time is what one waits. A failed run is an error, never a fast one.`;
 

@@ -142,6 +142,8 @@ export const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 /** Where a program is, or null. */
 export function which(program) {
   return (
-    ['/usr/local/bin', '/usr/bin', '/bin'].map((dir) => join(dir, program)).find((path) => existsSync(path)) ?? null
+    ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin']
+      .map((dir) => join(dir, program))
+      .find((path) => existsSync(path)) ?? null
   );
 }

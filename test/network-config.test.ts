@@ -112,6 +112,15 @@ describe('the network section', () => {
     ]);
   });
 
+  test('is the same whether nobody mentions it or somebody does without saying anything', async () => {
+    const untouched = (await at.load()).network;
+    at.user('network: {}\n');
+    at.project('network:\n  allow:\n');
+    const { network, origins } = await at.load({ allow: [], deny: [], tcp: [], publish: [] });
+    expect(network).toEqual(untouched);
+    expect(origins['network.limits.bytesOut']).toBe('built-in');
+  });
+
   test('flags come last, and say which flag they are', async () => {
     at.user('network: { mode: record, allow: [a.test], limits: { bytesOut: 1g } }\n');
     at.project('network: { mode: off, deny: [b.test, b.test] }\n');

@@ -149,10 +149,12 @@ describe('reading', () => {
     ['added', (all) => [...all.slice(0, 2), all[1] ?? '', ...all.slice(2)], 3],
     ['overwritten', (all) => [all[0] ?? '', 'garbage', ...all.slice(2)], 2],
     ['emptied', (all) => [all[0] ?? '', '', ...all.slice(2)], 2],
-  ])('a line that was %s afterwards shows', (_, tamper, brokenAt) => {
+  ])('a line that was %s afterwards shows, and is not believed', (_, tamper, brokenAt) => {
     write(THREE);
     fs.writeFileSync(file, `${tamper(lines()).join('\n')}\n`);
-    expect(readNetworkLog(file).brokenAt).toBe(brokenAt);
+    const record = readNetworkLog(file);
+    expect(record.brokenAt).toBe(brokenAt);
+    expect(record.decisions.filter(({ host }, i) => host !== THREE[i]?.host)).toEqual([]);
   });
 
   test('a last line that was cut short, at any byte, is no damage', () => {
@@ -211,9 +213,17 @@ describe('reading', () => {
     log.append(decision({ host: 'last.test' }));
     log.close();
     stop.abort();
-    await followed;
+    expect(await followed).toBe(null);
     expect(seen).toEqual(['a.test', 'ä'.repeat(100_000), 'c.test', 'last.test']);
   });
+});
+
+test('following ends at damage, and says where', async () => {
+  write(THREE);
+  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('a.test', 'x.test'));
+  const seen: string[] = [];
+  expect(await followNetworkLog(file, ({ host }) => seen.push(host), new AbortController().signal)).toBe(3);
+  expect(seen).toEqual(['x.test']);
 });
 
 describe('files', () => {

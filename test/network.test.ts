@@ -1,8 +1,7 @@
 // test/network.test.ts: the network as a user meets it: real sandboxes, real programs inside, real origins outside.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer as createHttp } from 'node:http';
-import { connect as connectTcp, createServer as createTcp } from 'node:net';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { createServer as createTcp } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createWorld, ORIGIN, type World } from './gateway/fixture.ts';
@@ -39,7 +38,7 @@ async function createPlace(caller: Caller, config = ''): Promise<Place> {
     join(machine.home, '.config/ags/config.yaml'),
     `network:\n  dns: ["${world.dns}"]\n  addresses: ["${ORIGIN}/32"]\n  allow: [allowed.test, "*.wild.test", "http://allowed.test"]\n${config}`,
   );
-  machine.write('ca.pem', world.authority.certificatePem);
+  machine.write('ca.crt', world.authority.certificatePem);
   return {
     world,
     machine,
@@ -54,20 +53,20 @@ async function createPlace(caller: Caller, config = ''): Promise<Place> {
 
 describe.each(CALLERS)('as %s', (caller) => {
   test.each([
-    ['curl', 'curl -sS --cacert ca.pem https://allowed.test/'],
+    ['curl', 'curl -sS --cacert ca.crt https://allowed.test/'],
     ['curl over http', 'curl -sS http://allowed.test/'],
-    ['curl through SOCKS5', 'curl -sS --cacert ca.pem -x socks5h://127.0.0.1:3128 https://allowed.test/'],
-    ['curl that knows no proxy', "curl -sS --noproxy '*' --cacert ca.pem https://allowed.test/"],
+    ['curl through SOCKS5', 'curl -sS --cacert ca.crt -x socks5h://127.0.0.1:3128 https://allowed.test/'],
+    ['curl that knows no proxy', "curl -sS --noproxy '*' --cacert ca.crt https://allowed.test/"],
     ['curl over http that knows no proxy', "curl -sS --noproxy '*' http://allowed.test/"],
-    ['curl to a name below a suffix', "curl -sS --noproxy '*' --cacert ca.pem https://a.wild.test/"],
-    ['wget', 'wget -q -O - --ca-certificate=ca.pem https://allowed.test/'],
+    ['curl to a name below a suffix', "curl -sS --noproxy '*' --cacert ca.crt https://a.wild.test/"],
+    ['wget', 'wget -q -O - --ca-certificate=ca.crt https://allowed.test/'],
     [
       'Python',
-      `SSL_CERT_FILE=ca.pem /usr/bin/python3 -c 'import urllib.request as u; print(u.urlopen("https://allowed.test/").read().decode(), end="")'`,
+      `SSL_CERT_FILE=ca.crt /usr/bin/python3 -c 'import urllib.request as u; print(u.urlopen("https://allowed.test/").read().decode(), end="")'`,
     ],
     [
       'Node',
-      `NODE_EXTRA_CA_CERTS=ca.pem node -e 'fetch("https://allowed.test/").then((r) => r.text()).then((t) => process.stdout.write(t))'`,
+      `NODE_EXTRA_CA_CERTS=ca.crt node -e 'fetch("https://allowed.test/").then((r) => r.text()).then((t) => process.stdout.write(t))'`,
     ],
   ])('%s reaches an allowed host with no special care', async (_, script) => {
     await using place = await createPlace(caller);
@@ -162,7 +161,7 @@ describe.each(CALLERS)('as %s', (caller) => {
 
 /** A cluster of its own, which trusts whoever connects over loopback. */
 function startPostgres(): Disposable & { readonly port: number } {
-  const root = execFileSync('mktemp', ['-d', '/tmp/ags-pg-XXXXXX'], { encoding: 'utf8' }).trim();
+  const root = mkdtempSync('/tmp/ags-pg-');
   const bin = execFileSync('sh', ['-c', 'ls -d /usr/lib/postgresql/*/bin | tail -1'], { encoding: 'utf8' }).trim();
   const owner = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
   if (owner.length > 0) execFileSync('chown', ['65534:65534', root]);
@@ -173,8 +172,15 @@ function startPostgres(): Disposable & { readonly port: number } {
   const port = 20_000 + Math.floor(Math.random() * 10_000);
   run(join(bin, 'initdb'), '-D', join(root, 'data'), '-U', 'agent', '-A', 'trust', '--no-sync');
   run(
-    ...[join(bin, 'pg_ctl'), '-D', join(root, 'data'), '-w', '-l', join(root, 'log')],
-    ...['-o', `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${root} -c fsync=off`, 'start'],
+    join(bin, 'pg_ctl'),
+    '-D',
+    join(root, 'data'),
+    '-w',
+    '-l',
+    join(root, 'log'),
+    '-o',
+    `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${root} -c fsync=off`,
+    'start',
   );
   return {
     port,

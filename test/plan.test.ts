@@ -16,11 +16,11 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { commandLine, optionLines } from '../src/cli/plan-text.ts';
 import { shellQuote } from '../src/cli/format.ts';
-import { hostPath, type Limits } from '../src/protocol/spec.ts';
+import { hostPath, type Limits, type SandboxNetwork, type SandboxSpec } from '../src/protocol/spec.ts';
 import type { CgroupPlan } from '../src/sandbox/cgroup-plan.ts';
 import { openCgroup } from '../src/sandbox/cgroup.ts';
 import { prlimitArgv } from '../src/sandbox/limits.ts';
-import { planLaunch } from '../src/sandbox/native-launch.ts';
+import { planLaunch, type Launch, type LaunchInput } from '../src/sandbox/native-launch.ts';
 import { LAUNCHER } from '../src/sandbox/native-scripts.ts';
 import { accountFiles, planSandbox, type PlanInput } from '../src/sandbox/plan.ts';
 import { plannedCgroup } from '../src/tasks/plan-view.ts';
@@ -86,6 +86,8 @@ function planInput(user: PlanInput['user']): PlanInput {
     },
     envPass: ['LANG', 'MYAPP_*'],
     pathEnv: ['NVM_DIR', 'JAVA_HOME'],
+    networkEnv: { https_proxy: 'http://127.0.0.1:3128' },
+    files: [],
     envSet: { LOG_LEVEL: 'debug' },
     limits,
     kernel: { ptrace: false, unixSockets: true },
@@ -94,11 +96,13 @@ function planInput(user: PlanInput['user']): PlanInput {
   };
 }
 
-/** The whole plan as lines: what it is made of, how it is started, and every argument of bwrap. */
-function golden(callerIsRoot: boolean): string {
+function launchFor(
+  callerIsRoot: boolean,
+  changes: { readonly network?: SandboxNetwork; readonly input?: Partial<LaunchInput> } = {},
+): { spec: SandboxSpec; launch: Launch; user: PlanInput['user'] } {
   const uid = callerIsRoot ? 1001 : 1000;
   const user = { uid, gid: uid, name: callerIsRoot ? 'agent' : 'dev', shell: '/bin/bash' };
-  const spec = planSandbox(planInput(user));
+  const spec = planSandbox({ ...planInput(user), network: changes.network ?? { kind: 'loopback' } });
   const host = {
     memoryBytes: 16 * GiB,
     kernel: '6.1.0',
@@ -122,7 +126,14 @@ function golden(callerIsRoot: boolean): string {
     prefix: [],
     terminal: false,
     stdinIsTerminal: false,
+    ...changes.input,
   });
+  return { spec, launch, user };
+}
+
+/** The whole plan as lines: what it is made of, how it is started, and every argument of bwrap. */
+function golden(callerIsRoot: boolean): string {
+  const { spec, launch, user } = launchFor(callerIsRoot);
   const argv = launch.argv.map((word) => (word === LAUNCHER ? 'LAUNCHER' : shellQuote(word)));
   return [
     `network ${spec.network.kind}, hostname ${spec.hostname}, in ${spec.workdir}`,
@@ -133,7 +144,7 @@ function golden(callerIsRoot: boolean): string {
     '',
     ...launch.staged.map(({ from, at }) => `staged ${at} ${from}`),
     ...launch.files.map(({ path, content }) => `made ${path} ${JSON.stringify(content)}`),
-    ...Object.entries(accountFiles(user, '/home/dev')).map(
+    ...Object.entries(accountFiles(user, '/home/dev', 'nameserver 127.0.0.1\n')).map(
       ([name, content]) => `made /etc/${name} ${JSON.stringify(content)}`,
     ),
   ].join('\n');
@@ -288,6 +299,50 @@ describe('the plan of a sandbox, in full', () => {
       made /etc/hostname "sandbox\\n"
       made /etc/resolv.conf "# No name server: names are resolved outside the sandbox.\\n""
     `);
+  });
+
+  describe('with a gateway', () => {
+    const network: SandboxNetwork = {
+      kind: 'gateway',
+      doors: [
+        { name: 'proxy', protocol: 'tcp', address: '127.0.0.1', port: 3128 },
+        { name: 'names', protocol: 'udp', address: '127.0.0.1', port: 53 },
+      ],
+      reach: false,
+    };
+    const words = (launch: Launch): string => {
+      const at = launch.argv.indexOf('/usr/bin/bwrap');
+      return launch.argv.slice(at - 5, at).join(' ');
+    };
+
+    test('the launcher makes the network and its doors, and bwrap none', () => {
+      for (const root of [false, true]) {
+        const { launch } = launchFor(root, { network });
+        expect(words(launch)).toContain(' 7,0 2 tcp,127.0.0.1,3128 udp,127.0.0.1,53');
+        expect(launch.bwrapArgs).toEqual(launchFor(root).launch.bwrapArgs.filter((word) => word !== '--unshare-net'));
+      }
+    });
+
+    test('the channel follows the last descriptor, and is kept where ports are published', () => {
+      const reach = { ...network, reach: true };
+      const apart = { terminal: true, stdinIsTerminal: false };
+      expect(words(launchFor(false, { network: reach, input: apart }).launch)).toContain(' 8,1 2 tcp,');
+    });
+
+    test('it is refused where the launcher has no namespace of its own, and where a door could be taken over', () => {
+      const input = { overlays: false };
+      const copied = launchFor(false).spec.mounts.filter(({ kind }) => kind !== 'workspace');
+      const spec = { ...launchFor(false, { network }).spec, mounts: copied };
+      expect(() => launchFor(false, { input: { ...input, spec } })).toThrow(
+        expect.objectContaining({
+          code: 'backend.unavailable',
+          message: 'The sandbox cannot have a gateway: on this system bwrap alone may make namespaces.',
+          hint: 'Start it without a network: --network off',
+        }),
+      );
+      const high = [{ name: 'high', protocol: 'udp', address: '127.0.0.1', port: 5353 }] as const;
+      expect(() => launchFor(true, { network: { ...network, doors: high } })).toThrow('could be taken over');
+    });
   });
 
   test('shows every argument of bwrap once, one option per line, also values that look like options', () => {

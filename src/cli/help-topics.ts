@@ -95,17 +95,29 @@ function json(paint: Paint): string {
 function network(paint: Paint): string {
   return [
     wrap(
-      'A sandbox has a network of its own with nothing in it but loopback: programs inside reach each other on 127.0.0.1 and ::1. There is no route to this machine, its other sandboxes, the local network or the internet, and no name server. No socket of this machine is visible either.',
+      'A sandbox has a network of its own with nothing in it but loopback: programs inside reach each other on 127.0.0.1 and ::1. There is no route to this machine, its other sandboxes, the local network or the internet. The one way out is the gateway, which lets through what a rule allows and writes every decision down.',
     ),
     section(
-      'What follows',
+      'What programs find',
       meanings([
-        ['servers', 'any port may be taken; two sandboxes never collide'],
-        [
-          'downloads',
-          'fail inside; fetch packages first, outside. Dependency directories of the project (node_modules, .venv, target, vendor) are visible inside',
-        ],
-        ['your services', 'a database on this machine cannot be reached from inside'],
+        ['proxy', 'http://127.0.0.1:3128, in the variables that programs look for; it speaks HTTP, CONNECT and SOCKS5'],
+        ['names', 'those that may be reached lead to the gateway, so programs that know no proxy work too'],
+        ['servers', 'any port from 1024 on may be taken, but 3128; two sandboxes never collide'],
+        ['refusals', 'a 403 whose first line names the host and says that it is policy'],
+      ]),
+      paint,
+    ),
+    section(
+      'What you can do',
+      meanings([
+        ['ags net rules', 'what may be reached, and which file says so'],
+        ['ags allow <host>', 'in running sandboxes; --project: in ags.yaml; --always: everywhere. ags deny beats it'],
+        ['ags net test [hosts]', 'from inside: reachable or not, and why'],
+        ['ags net log [-f]', 'every decision: host, program, verdict, bytes'],
+        ['--network record', 'ask about what no rule covers; then: ags net lock'],
+        ['--tcp db=localhost:5432', 'db:5432 inside is that server on this machine'],
+        ['--publish 3000', 'port 3000 inside, on your own loopback'],
+        ['--network off', 'nothing but loopback'],
       ]),
       paint,
     ),

@@ -1,5 +1,6 @@
 // cli/net-log.ts: `ags net log`: what a run tried to reach, and what was decided.
 // Invariant: nothing that an agent sent gets to the terminal as it came (format.ts).
+import { visible } from '../lib/sanitize.ts';
 import { EXIT } from '../protocol/errors.ts';
 import { hostAndPort } from '../protocol/host-name.ts';
 import type { Decision } from '../protocol/network.ts';
@@ -37,14 +38,16 @@ async function follow(
   process.once('SIGINT', interrupted);
   try {
     const paint = createPaint(ctx.colour);
-    await followNetworkLog(
+    const brokenAt = await followNetworkLog(
       log.file,
       (decision) => {
         if (wanted(decision)) ctx.stdout.write(json ? `${JSON.stringify(decision)}\n` : lineOf(decision, paint));
       },
       stop.signal,
     );
-    return EXIT.done;
+    if (brokenAt === null) return EXIT.done;
+    ctx.stderr.write(damage(log, brokenAt));
+    return EXIT.failed;
   } finally {
     clearInterval(watch);
     process.off('SIGINT', interrupted);
@@ -61,10 +64,12 @@ function logText(log: NetworkLogFile, record: NetworkRecord, decisions: readonly
     ...(record.lost === 0
       ? []
       : [`${count(record.lost, 'further try was', 'further tries were')} not written down.\n`]),
-    ...(record.brokenAt === null
-      ? []
-      : [`The log is damaged at line ${record.brokenAt}; what follows is left out: ${log.file}\n`]),
+    ...(record.brokenAt === null ? [] : [damage(log, record.brokenAt)]),
   ].join('');
+}
+
+function damage({ file }: NetworkLogFile, brokenAt: number): string {
+  return `The log is damaged at line ${brokenAt}; what follows is left out: ${visible(file)}\n`;
 }
 
 const WIDTH = 80;

@@ -1,4 +1,5 @@
 // cli/rule-verb.ts: what `ags allow` and `ags deny` have in common.
+import { visible } from '../lib/sanitize.ts';
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { formatRule } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';
@@ -56,8 +57,8 @@ function changeText(change: RuleChange, scope: RuleScope, action: string, ctx: C
       ? [`${done} ${names} in ${reached.join(', ')}, until it ends.`]
       : [
           file.added.length === 0 && file.dropped.length === 0
-            ? `${names} ${rules.length === 1 ? 'is' : 'are'} in ${shortPath(file.label, ctx.home)} already.`
-            : `${done} ${names} in ${shortPath(file.label, ctx.home)}.`,
+            ? `${names} ${rules.length === 1 ? 'is' : 'are'} in ${visible(shortPath(file.label, ctx.home))} already.`
+            : `${done} ${names} in ${visible(shortPath(file.label, ctx.home))}.`,
           ...(file.dropped.length === 0
             ? []
             : [

@@ -3,7 +3,6 @@ import { AgsError } from '../protocol/errors.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { hostAndPort } from '../protocol/host-name.ts';
 import { runCommand, type RunResult } from '../tasks/run.ts';
-import type { DeniedHost } from '../tasks/run-network.ts';
 import type { Arguments, Context, Option } from './verb.ts';
 
 export const RUN_OPTIONS = {
@@ -125,14 +124,15 @@ const NAMED = 5;
 
 /** On one line: what was refused, and what to type if it should not have been. */
 function deniedHosts(denied: RunResult['denied']): string {
-  const name = ({ host, port }: DeniedHost): string => (port === 0 || port === 443 ? host : hostAndPort(host, port));
-  const named = denied
-    .slice(0, NAMED)
-    .map((one) => `${name(one)}${one.count === 1 ? '' : ` (${one.count} times)`}`)
-    .join(', ');
-  const more = denied.length > NAMED ? ` and ${denied.length - NAMED} more (ags net log --denied)` : '';
-  const first = denied[0] === undefined ? '' : name(denied[0]);
-  return `Network: refused ${named}${more}. To allow it in this project: ags allow ${first} --project`;
+  const counts = new Map<string, number>();
+  for (const { host, port, count } of denied) {
+    const name = port === 0 || port === 443 ? host : hostAndPort(host, port);
+    counts.set(name, (counts.get(name) ?? 0) + count);
+  }
+  const all = [...counts];
+  const named = all.slice(0, NAMED).map(([name, count]) => `${name}${count === 1 ? '' : ` (${count} times)`}`);
+  const more = all.length > NAMED ? ` and ${all.length - NAMED} more (ags net log --denied)` : '';
+  return `Network: refused ${named.join(', ')}${more}. To allow it in this project: ags allow ${all[0]?.[0]} --project`;
 }
 
 export function inProject(args: Arguments, ctx: Context): Context['world'] {

@@ -48,7 +48,7 @@ export function flagLayer(flags: ConfigFlags): Layer {
   // What a rule or a grant means is checked where all layers are.
   const words = (name: 'allow' | 'deny' | 'tcp' | 'publish'): Record<string, string[]> => {
     const items = each(`network.${name}`, `--${name}`, flags[name], /^/, '');
-    return items === undefined ? {} : { [name]: items };
+    return items === undefined || items.length === 0 ? {} : { [name]: items };
   };
   const network = { ...(mode && { mode }), ...words('allow'), ...words('deny'), ...words('tcp'), ...words('publish') };
   // The units are checked where all layers are; `limits` of the schema are looser than its type says.
@@ -63,7 +63,7 @@ export function flagLayer(flags: ConfigFlags): Layer {
       ...(reveal && { reveal }),
       ...(limits && { limits }),
       env,
-      network,
+      ...(Object.keys(network).length > 0 && { network }),
     },
   };
 }

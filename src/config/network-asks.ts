@@ -94,7 +94,7 @@ export function formatSource(source: ValueSource): string {
 }
 
 function yours(base: EffectiveConfig, name: (typeof LIMITS)[number]): string {
-  if (base.origins[`network.limits.${name}`] === 'built-in') return NETWORK_LIMITS[name];
+  if ((base.origins[`network.limits.${name}`] ?? 'built-in') === 'built-in') return NETWORK_LIMITS[name];
   const value = base.network.limits[name];
   return name === 'bytesOut' ? formatSize(value ?? 0) : String(value);
 }

@@ -12,6 +12,24 @@ import { readSource } from './secrets.ts';
 /** Stands for all built-in lists that are in force unless somebody says otherwise. */
 export const DEFAULT_LIST = 'default';
 
+/** Without any word on it in any layer. Where its values come from is not noted: all of it is built in. */
+const UNTOUCHED: NetworkPolicy = {
+  mode: NETWORK.mode,
+  presets: [DEFAULT_LIST],
+  rules: [],
+  addresses: [],
+  tcp: [],
+  publish: [],
+  upstreams: [],
+  dns: [],
+  limits: {
+    connections: Number(NETWORK_LIMITS.connections),
+    perSecond: Number(NETWORK_LIMITS.perSecond),
+    bytesOut: parseSize(NETWORK_LIMITS.bytesOut) ?? 0,
+  },
+  askSeconds: NETWORK.askSeconds,
+};
+
 type Values = Layer['values'];
 /** The last layer that has a value decides; its place is noted. */
 type Last = <T>(key: string, builtIn: T, pick: (values: Values) => T | undefined) => T;
@@ -22,6 +40,8 @@ export function mergeNetwork(
   last: Last,
   origins: Record<string, string>,
 ): NetworkPolicy {
+  // Most commands say nothing about the network, and each of them starts a sandbox in a few milliseconds.
+  if (layers.every(({ values }) => values.network === undefined)) return UNTOUCHED;
   const list = <T, P>(
     key: string,
     pick: (values: Values) => readonly T[] | undefined,

@@ -3,24 +3,17 @@
 // Invariants: no byte goes to the origin that is not part of a request that was understood and allowed. Secrets go to the
 // verified host only. After a mistake of either side the connection ends; it never goes on half understood.
 import type { Socket } from 'node:net';
-import { hostAndPort, hostInUrl } from '../protocol/host-name.ts';
+import { hostAndPort } from '../protocol/host-name.ts';
+import { answer, closeGently } from './answer.ts';
 import { createBody } from './body.ts';
 import { readHead, send } from './byte-source.ts';
 import type { Authority } from './certificate.ts';
+import { judge } from './judge.ts';
 import { createRedactor } from './redact.ts';
 import { readRequestHead, type RequestHead } from './request-head.ts';
-import {
-  expectsContinue,
-  type LiveSecret,
-  type Rewritten,
-  rewriteRequest,
-  secretForms,
-  secretProblem,
-} from './request-rewrite.ts';
-import { readTarget } from './request-target.ts';
+import { expectsContinue, type LiveSecret, type Rewritten, secretForms } from './request-rewrite.ts';
 import { type Relayed, relayResponse } from './response-relay.ts';
 import { type Dialled, type End, openClient, openOrigin } from './secure-ends.ts';
-import { answer, closeGently } from './answer.ts';
 import { tunnel } from './web-socket.ts';
 
 export type { LiveSecret } from './request-rewrite.ts';
@@ -141,38 +134,6 @@ async function nextHead(line: Line, served: number): ReturnType<typeof readHead<
   return result;
 }
 
-type Judged =
-  | { path: string; status: number; sentence: string }
-  | { path: string; request: Rewritten; upgrade: boolean };
-
-function judge(input: InterceptInput, head: RequestHead): Judged {
-  const { method } = head;
-  const say = (path: string, status: number, problem: string): Judged => ({
-    path,
-    status,
-    sentence: `ags refuses this request: ${problem}.`,
-  });
-  // TRACE shows a request with the secrets in it to the client.
-  if (['TRACE', 'TRACK', 'CONNECT'].includes(method.toUpperCase()))
-    return say('-', 405, `${method} is not served here`);
-  const target = readTarget(head, input);
-  if (target.kind === 'refused') return say('-', target.status, target.problem);
-  const { path } = target;
-  for (const reading of target.readings) {
-    const sentence = input.decide(method, reading);
-    if (sentence !== null) return { path, status: 403, sentence };
-  }
-  const problem = secretProblem(input.secrets);
-  if (problem !== null) return say(path, 502, problem);
-  // Any other protocol is ignored, which HTTP allows: the request is answered as if nothing had been asked.
-  const upgrade =
-    head.upgrade === 'websocket' && method === 'GET' && head.body.kind === 'none' && head.version === '1.1';
-  const usual = input.upstream === 'https' ? 443 : 80;
-  const host = input.port === usual ? hostInUrl(input.host) : hostAndPort(input.host, input.port);
-  const request = rewriteRequest(head, { target: path + target.query, host, secrets: input.secrets, upgrade });
-  return { path, request, upgrade };
-}
-
 interface Exchange {
   readonly head: RequestHead;
   readonly tally: Tally;
@@ -243,7 +204,8 @@ async function transfer(line: Line, origin: End, given: Exchange): Promise<{ rel
   const { head, tally } = given;
   const redactor = input.secrets.length === 0 ? null : createRedactor(secretForms(input.secrets, given.request.hide));
   const upload: Upload = { state: 'sending', problem: null };
-  const uploading = sendRequest(line, origin, given, upload);
+  // Not awaited at once, so it may not reject; whatever goes wrong there ends the exchange.
+  const uploading = sendRequest(line, origin, given, upload).catch(() => origin.socket.destroy());
   const count = (direction: 'in' | 'out', bytes: number): boolean => {
     tally[direction] += bytes;
     if (input.count(direction, bytes)) return true;
@@ -304,7 +266,9 @@ async function sendRequest(line: Line, origin: End, given: Exchange, upload: Upl
 const EMPTY = Buffer.alloc(0);
 
 async function refuse(client: End, head: RequestHead | null, status: number, sentence: string): Promise<Outcome> {
-  const kept = head !== null && head.keepAlive && head.body.kind === 'none' && client.source.state === 'open';
+  // A request that was not understood is the last one.
+  const understood = head !== null && status !== 400 && status !== 421;
+  const kept = understood && head.keepAlive && head.body.kind === 'none' && client.source.state === 'open';
   const sent = await answer(client, { status, sentence, kept, bare: head?.method === 'HEAD' });
   return { status, refused: sentence, kept: kept && sent };
 }

@@ -48,6 +48,7 @@ export function createPassages(input: {
         visit.unknown = verdict.kind === 'denied' && verdict.unknown;
       }
       if (verdict.kind === 'allowed') return { kind: 'granted', verdict, target };
+      await visit.identified();
       visit.finish('denied', verdict.reason);
       return { kind: 'refused', status: 403, sentence: policySentence(hostAndPort(target.host, port), verdict.reason) };
     },

@@ -52,7 +52,7 @@ export function race(
         socket.on('error', ignore).off('error', onError);
         if (!settled) settle({ kind: 'open', socket, address });
       });
-      if (next < addresses.length) patience = setTimeout(tryNext, STEP_MS);
+      if (next < addresses.length) patience = setTimeout(tryNext, STEP_MS).unref();
     }
     if (signal?.aborted === true) return onAbort();
     signal?.addEventListener('abort', onAbort);

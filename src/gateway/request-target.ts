@@ -1,6 +1,6 @@
 // gateway/request-target.ts: which path of which host a request asks for, in one spelling.
 // Invariant: the path that is decided about is the path that is sent, and a path that servers read in different ways is
-// refused. What a server could still read as "/" inside a part is decided about both ways.
+// refused. What a server could still read in two ways is decided about in both.
 import { canonicalHost } from '../protocol/host-name.ts';
 import { headerValues, type RequestHead } from './request-head.ts';
 
@@ -41,10 +41,18 @@ export function readTarget(head: RequestHead, place: Place): Target {
   const problem = pathProblem(inside);
   if (problem !== null) return refused(problem);
   const path = inside.replaceAll(/%[0-9a-f]{2}/gi, plainOrUpper);
-  return { kind: 'target', path, readings: path.includes('%2F') ? [path, path.replaceAll('%2F', '/')] : [path], query };
+  return { kind: 'target', path, readings: readingsOf(path), query };
 }
 
 const elsewhere: Target = { kind: 'refused', status: 421, problem: 'it names another host than the connection does' };
+
+// Some servers take %2F for "/", and some cut off what follows a ";" in a part.
+function readingsOf(path: string): readonly string[] {
+  if (!path.includes('%2F') && !path.includes(';') && !path.includes('%3B')) return [path];
+  const decoded = path.replaceAll('%2F', '/');
+  const cut = (text: string): string => text.replaceAll(/(?:;|%3B)[^/]*/g, '');
+  return [...new Set([path, decoded, cut(path), cut(decoded)])];
+}
 
 function refused(problem: string): Target {
   return { kind: 'refused', status: 400, problem };

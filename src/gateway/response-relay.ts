@@ -101,9 +101,8 @@ async function relayBody(relay: Relay, head: ResponseHead, start: Buffer): Promi
 
 // A value may be spread over chunks, so the data is searched without its framing and framed anew; a trailer is left out.
 function redact(redactor: Redactor, taken: Taken, chunked: boolean): Buffer {
-  const parts = taken.data.map((data) => redactor.pass(data));
-  if (taken.done) parts.push(redactor.end());
-  const data = Buffer.concat(parts);
+  const passed = redactor.pass(taken.data.length === 1 ? (taken.data[0] ?? taken.used) : Buffer.concat(taken.data));
+  const data = taken.done ? Buffer.concat([passed, redactor.end()]) : passed;
   if (!chunked) return data;
   const framed = data.length === 0 ? [] : [Buffer.from(`${data.length.toString(16)}\r\n`), data, Buffer.from('\r\n')];
   return Buffer.concat(taken.done ? [...framed, Buffer.from('0\r\n\r\n')] : framed);

@@ -12,6 +12,8 @@ export interface Visit extends Counter {
   port: number;
   address: string | undefined;
   unknown: boolean;
+  /** Resolves when it is known who asks, or cannot be found out soon: whoever is refused may be gone the next moment. */
+  identified(): Promise<unknown>;
   /** Why it was let through, once it was: what its line says if everything ends at once. */
   carried: string | undefined;
   /** The first call counts. */
@@ -34,6 +36,8 @@ export interface Visits {
 
 /** So many that were one too many are told so; more than that only find the door closed, or they would be too many again. */
 const MOST_TURNED_AWAY = 64;
+
+const IDENTIFIED_MS = 100;
 
 export interface VisitsInput {
   readonly run: string;
@@ -111,6 +115,7 @@ export function createVisits(input: VisitsInput): Visits {
           }
           return false;
         },
+        identified: () => Promise.race([program, new Promise((resolve) => setTimeout(resolve, IDENTIFIED_MS).unref())]),
         in: (bytes) => void (bytesIn += bytes),
         finish(verdict, reason) {
           if (told) return;

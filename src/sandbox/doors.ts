@@ -2,7 +2,7 @@
 // They arrive over Node's own channel between a process and its child, so Node makes servers of them.
 // Invariant: a door is given to the caller before the command runs, and nothing is left open when the sandbox is over.
 import type { ChildProcess } from 'node:child_process';
-import { Socket as DatagramSocket } from 'node:dgram';
+import { createSocket, type BindOptions, type Socket as DatagramSocket } from 'node:dgram';
 import { createServer, Server, Socket } from 'node:net';
 import { AgsError } from '../protocol/errors.ts';
 import type { SandboxNetwork } from '../protocol/spec.ts';
@@ -28,15 +28,20 @@ export function receiveDoors(child: ChildProcess, network: SandboxNetwork, onDoo
     for (const { refuse } of asked.values()) refuse();
     asked.clear();
   };
+  const hangUpWhenComplete = (): void => {
+    if (network.kind === 'gateway' && !network.reach && open.size === expected.length) hangUp(child);
+  };
+  hangUpWhenComplete();
   child.on('message', (message, handle) => {
     const { door, connected, refused } = message as Partial<Record<'door' | 'connected' | 'refused', number>>;
     if (door !== undefined) {
-      const mine = handle instanceof Server ? listenAgain(handle) : (handle as unknown as DatagramSocket);
+      const mine = handle instanceof Server ? listenAgain(handle) : bindAgain(handle);
       if (closed) return closeDoor(mine);
+      // Whom we cannot take in, for want of descriptors, is turned away; the others stay.
+      mine.on('error', () => undefined);
       open.set(door, mine);
       onDoor?.(expected[door]?.name ?? '', mine);
-      if (open.size === expected.length && network.kind === 'gateway' && !network.reach) hangUp(child);
-      return;
+      return hangUpWhenComplete();
     }
     const id = connected ?? refused ?? -1;
     if (handle instanceof Socket) {
@@ -58,7 +63,7 @@ export function receiveDoors(child: ChildProcess, network: SandboxNetwork, onDoo
       return new Promise((resolve, reject) => {
         const refuse = (): void =>
           reject(new AgsError('backend.failed', `Nobody listens at port ${port} inside the sandbox.`));
-        if (!child.connected) return refuse();
+        if (!child.connected || !Number.isInteger(port) || port < 1 || port > 65_535) return refuse();
         const id = next++;
         asked.set(id, { resolve, refuse });
         child.send({ connect: port, id }, (error) => {
@@ -86,6 +91,12 @@ function hangUp(child: ChildProcess): void {
 /** The server that Node makes closes a connection as soon as the other side has said its last word; ours does not. */
 function listenAgain(received: Server): Server {
   return createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: false }).listen(received, BACKLOG);
+}
+
+// A socket that could look names up would load all of node:dns at once, which takes longer than the doors together.
+function bindAgain(received: unknown): DatagramSocket {
+  const asItIs = createSocket({ type: 'udp4', lookup: (address, _options, found) => found(null, address, 4) });
+  return asItIs.bind(received as BindOptions);
 }
 
 function closeDoor(door: Server | DatagramSocket): void {

@@ -165,7 +165,7 @@ if ($channel) {
   close $any;
   for my $n (0 .. $#doors) {
     my ($protocol, $address, $port) = split /,/, $doors[$n];
-    my ($kind, $type) = $protocol eq 'tcp' ? (1, '"net.Server"') : (2, '"dgram.Socket","dgramType":"udp4"');
+    my ($kind, $type) = $protocol eq 'tcp' ? (1, '"net.Server"') : (2, '"dgram.Native"');
     socket(my $door, 2, $kind, 0) or fail('open a socket');
     bind($door, pack 'SnC4x8', 2, $port, split /\\./, $address) && ($kind == 2 || listen $door, 4096) or fail("open a door at $address, port $port");
     pass(qq({"cmd":"NODE_HANDLE","type":$type,"msg":{"door":$n}}\\n), $door) or fail('hand a door over');

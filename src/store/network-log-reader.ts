@@ -37,12 +37,15 @@ export function readNetworkRun(file: string): NetworkRun | null {
 /** More than the longest path, in escapes, takes. */
 const MAX_HEAD = 64 * 1024;
 
-/** Calls for every decision, from the first one on, until the signal; the file may come into being later. */
+/**
+ * Calls for every decision, from the first one on, until the signal; the file may come into being later. What comes back is
+ * the number of the first line that does not fit the chain: nothing after it can be believed, so following ends there.
+ */
 export async function followNetworkLog(
   file: string,
   onDecision: (decision: Decision) => void,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number | null> {
   const reader = createReader(onDecision);
   const chunk = Buffer.alloc(64 * 1024);
   let fd = -1;
@@ -53,12 +56,13 @@ export async function followNetworkLog(
       length = readSync(fd, chunk, 0, chunk.length, null);
   };
   try {
-    while (!signal.aborted) {
+    while (!signal.aborted && reader.brokenAt() === null) {
       readOn();
       await pause(FOLLOW_MS, signal);
     }
     // What was written between the last look and the end.
     readOn();
+    return reader.brokenAt();
   } finally {
     if (fd >= 0) closeSync(fd);
   }
@@ -82,6 +86,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 function createReader(onDecision?: (decision: Decision) => void): {
   push(bytes: Buffer): void;
   run(): NetworkRun | null;
+  brokenAt(): number | null;
   end(): NetworkRecord;
 } {
   const decisions: Decision[] = [];
@@ -108,6 +113,8 @@ function createReader(onDecision?: (decision: Decision) => void): {
     seq += 1;
     if (line === null || line.seq !== seq || line.prev !== previous) {
       brokenAt = seq;
+      // This line, or the one before it, is not what was written: neither is believed.
+      if (line?.seq === seq) decisions.pop();
       return;
     }
     previous = hash('sha256', text, 'hex');
@@ -128,7 +135,7 @@ function createReader(onDecision?: (decision: Decision) => void): {
     return { run, decisions, lost, brokenAt };
   }
 
-  return { push, run: () => run, end };
+  return { push, run: () => run, brokenAt: () => brokenAt, end };
 }
 
 const LF = 0x0a;

@@ -28,7 +28,8 @@ sub ask {
   my $say = sub { my ($kind, $text) = @_; $text =~ s/[^\\x20-\\x7e]/ /g; printf "%s\\t%s\\t%d\\t%s\\n", $place, $kind, (time - $began) * 1000, $text };
   $SIG{ALRM} = sub { $say->('unreachable', 'no answer in 30 seconds'); exit };
   alarm 30;
-  socket(my $s, PF_INET, SOCK_STREAM, 0) && connect($s, pack_sockaddr_in($proxy, INADDR_LOOPBACK)) or return $say->('refused', 'there is no gateway: the network is off');
+  my $s;
+  socket($s, PF_INET, SOCK_STREAM, 0) && connect($s, pack_sockaddr_in($proxy, INADDR_LOOPBACK)) or return $say->('refused', 'there is no gateway: the network is off');
   select((select($s), $| = 1)[0]);
   print $s $place =~ /:80$/ ? "HEAD http://$place/ HTTP/1.1\\r\\nHost: $place\\r\\nConnection: close\\r\\n\\r\\n" : "CONNECT $place HTTP/1.1\\r\\nHost: $place\\r\\n\\r\\n";
   my $head = '';

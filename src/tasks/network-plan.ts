@@ -34,31 +34,39 @@ export interface PlannedNetwork extends NetworkPlan {
 const NOTHING: Trust = { files: [], env: {}, java: [] };
 export const NO_SECRETS: TaskSecrets = { rules: [], placeholders: new Map(), authority: null };
 
+/** Of a sandbox that reaches nobody. */
+export const OFFLINE: PlannedNetwork = {
+  spec: { kind: 'loopback' },
+  grants: [],
+  env: {},
+  resolvConf: '# No name server: there is no network.\n',
+  secrets: NO_SECRETS,
+  files: [],
+};
+
 /** `possible`: where nobody but bwrap may make a network namespace, a sandbox has none but its loopback. */
 export async function prepareNetwork(
   world: World,
   { network, secrets }: Pick<EffectiveConfig, 'network' | 'secrets'>,
   possible: boolean,
 ): Promise<PlannedNetwork> {
-  const policy: NetworkPolicy = possible ? network : { ...network, mode: 'off' };
-  if (policy.mode === 'off' || (secrets.length === 0 && policy.rules.length === 0))
-    return { ...planNetwork(policy, [], new Map(), NOTHING), secrets: NO_SECRETS, files: [] };
+  if (!possible || network.mode === 'off') return OFFLINE;
+  if (secrets.length === 0 && network.rules.length === 0)
+    return { ...planNetwork(network, [], new Map(), NOTHING), secrets: NO_SECRETS, files: [] };
   const { planTrust, prepareSecrets } = await import('./secrets.ts');
-  const prepared = await prepareSecrets(policy, secrets, world.now);
+  const prepared = await prepareSecrets(network, secrets, world.now);
   const trust = await planTrust(prepared.authority, world);
-  return { ...planNetwork(policy, secrets, prepared.placeholders, trust), secrets: prepared, files: trust.files };
+  return { ...planNetwork(network, secrets, prepared.placeholders, trust), secrets: prepared, files: trust.files };
 }
 
-const NO_SERVER = '# No name server: names are resolved outside the sandbox.\n';
 const OUR_SERVER = '# Answers names that may be reached; no question leaves the sandbox.\nnameserver 127.0.0.1\n';
 
-export function planNetwork(
+function planNetwork(
   policy: NetworkPolicy,
   secrets: readonly SecretRule[],
   placeholders: ReadonlyMap<string, string>,
   trust: { readonly env: Readonly<Record<string, string>>; readonly java: readonly string[] },
 ): NetworkPlan {
-  if (policy.mode === 'off') return { spec: { kind: 'loopback' }, grants: [], env: {}, resolvConf: NO_SERVER };
   const grants = placeGrants(policy.tcp);
   const doors: Door[] = [
     { name: 'proxy', protocol: 'tcp', address: '127.0.0.1', port: PROXY_PORT },

@@ -13,6 +13,7 @@ import { explainOverlay } from '../sandbox/checks/overlay-reason.ts';
 import { HIDDEN, writeProject } from '../sandbox/checks/test-project.ts';
 import type { NativeHost } from '../sandbox/host.ts';
 import { readMachine } from '../sandbox/machine.ts';
+import { OFFLINE } from './network-plan.ts';
 import type { Readiness } from './ready.ts';
 import { isSystemError, tryWorkspace, type Stage } from './trial.ts';
 import type { World } from './world.ts';
@@ -90,6 +91,7 @@ async function arrange(world: World, host: NativeHost, dir: string): Promise<Sta
       workspace: 'overlay',
       overlays: false,
       machine: readMachine({ home, etc: [], toolDirs: [] }),
+      network: OFFLINE,
       notices: [],
     },
   };

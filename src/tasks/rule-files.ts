@@ -99,15 +99,17 @@ async function keepTrust(
   const { asks, bytes } = await readProject(input);
   const { approve, isTrusted } = await import('../config/trust.ts');
   if (isTrusted({ ...input, bytes, asks })) return 'approved';
-  const known = new Set([
-    ...before.asks.map(withoutPlace),
-    ...rules.map((rule) => `network.allow: reach ${formatRule(rule)}`),
-  ]);
   // Somebody else may have written the file in the meantime.
-  const isOurs = Buffer.compare(written, bytes) === 0;
-  if (!before.trusted || !isOurs || !asks.every((one) => known.has(withoutPlace(one)))) return 'pending';
+  if (Buffer.compare(written, bytes) !== 0 || !isCovered(before, asks, rules)) return 'pending';
   approve({ ...input, bytes, asks, now });
   return 'approved';
+}
+
+/** Everything that is asked for now was approved before, or is what the user has just allowed. */
+export function isCovered(before: Trusted, asks: readonly string[], rules: readonly NetworkRule[]): boolean {
+  const allowed = rules.map((rule) => `network.allow: reach ${formatRule(rule)}`);
+  const known = new Set([...before.asks.map(withoutPlace), ...allowed]);
+  return before.trusted && asks.every((one) => known.has(withoutPlace(one)));
 }
 
 /** A line that has moved asks for the same. */

@@ -41,7 +41,7 @@ export interface RunNetworkInput {
 
 export function openRunNetwork(input: RunNetworkInput): RunNetwork {
   const refused = new Map<string, { host: string; port: number; count: number }>();
-  const state: { sandbox: Sandbox | null; live: NetworkRule[]; published: Server[] } = {
+  const state: { sandbox: Sandbox | null; live: NetworkRule[]; published: Published[] } = {
     sandbox: null,
     live: [],
     published: [],
@@ -96,7 +96,7 @@ export function openRunNetwork(input: RunNetworkInput): RunNetwork {
     },
     denied: () => [...refused.values()].toSorted((a, b) => b.count - a.count),
     async [Symbol.asyncDispose]() {
-      for (const server of state.published) server.close();
+      for (const one of state.published) one.close();
       const made = await loading?.catch(() => null);
       made?.close();
     },
@@ -143,10 +143,17 @@ function serveNames(socket: Datagrams, load: () => Promise<Loaded>): void {
   socket.on('error', () => undefined);
 }
 
+interface Published {
+  close(): void;
+}
+
 /** On the user's loopback only: nobody else on the network may look at what an agent serves. */
-function publish(sandbox: Sandbox, inside: number, outside: number, notice: (text: string) => void): Server {
+function publish(sandbox: Sandbox, inside: number, outside: number, notice: (text: string) => void): Published {
+  const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    open.add(socket);
     socket.on('error', () => undefined);
+    socket.on('close', () => open.delete(socket));
     sandbox.connect(inside).then(
       (inner) => {
         inner.on('error', () => undefined);
@@ -165,7 +172,12 @@ function publish(sandbox: Sandbox, inside: number, outside: number, notice: (tex
   };
   server.once('error', () => server.listen(0, '127.0.0.1', tell));
   server.listen(outside, '127.0.0.1', tell);
-  return server.unref();
+  return {
+    close() {
+      server.close();
+      for (const socket of open) socket.destroy();
+    },
+  };
 }
 
 function countRefused(

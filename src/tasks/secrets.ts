@@ -57,12 +57,15 @@ export async function planTrust(authority: Authority | null, world: Pick<World, 
   if (authority === null) return { files: [], env: {}, java: [] };
   const { combinedBundle, javaTrustOptions, javaTrustStore, trustEnvironment } =
     await import('../gateway/trust-store.ts');
-  const { systemBundle } = await import('./system-bundle.ts');
+  const { bundleInside, systemBundle } = await import('./system-bundle.ts');
+  const store = bundleInside();
   const bundle = combinedBundle(systemBundle(world), authority.certificatePem);
   return {
     files: [
       { to: INSIDE.ca, content: authority.certificatePem, binary: false },
       { to: INSIDE.bundle, content: bundle, binary: false },
+      // For programs that ask no variable, such as wget.
+      ...(store === null ? [] : [{ to: store, content: bundle, binary: false }]),
       { to: INSIDE.java, content: javaTrustStore([bundle], JAVA_PASSWORD).toString('latin1'), binary: true },
     ],
     env: trustEnvironment(INSIDE),

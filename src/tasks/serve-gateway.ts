@@ -26,7 +26,7 @@ export async function serveGateway(world: World, path: string, notice: (text: st
   const read = (): GatewayFile => readGatewayFile(path, { ...world, ...placesOf(world, path) });
   const file = read();
   const { config } = file;
-  if (file.token === null) for (const place of [...file.listen]) if (!isLocal(place)) throw needsToken(place);
+  if (file.token === null) for (const place of file.listen) if (!isLocal(place)) throw needsToken(place);
   const token = file.token === null ? null : await readValue(file.token, world);
   const startedMs = world.now().getTime();
   const log =

@@ -12,7 +12,7 @@ export function describeStrength(plan: RunPlan): string {
     plan.workspace,
     'namespaces',
     'seccomp',
-    'loopback only',
+    plan.network.spec.kind === 'gateway' ? 'gateway' : 'loopback only',
     plan.host.cgroupPlan.kind === 'none' ? 'no cgroup' : `cgroup ${plan.host.cgroupPlan.kind}`,
     ...soft.map(
       (limit) =>

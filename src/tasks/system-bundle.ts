@@ -1,5 +1,5 @@
 // tasks/system-bundle.ts: whom this machine, and its user, trust to say who is who.
-import { readFileSync } from 'node:fs';
+import { readFileSync, realpathSync, statSync } from 'node:fs';
 import type { World } from './world.ts';
 
 const BUNDLES = [
@@ -14,6 +14,13 @@ export function systemBundle(world: Pick<World, 'env'>): string {
   const own = [world.env['SSL_CERT_FILE'], world.env['NODE_EXTRA_CA_CERTS']].flatMap((path) => readIfThere(path) ?? []);
   const system = BUNDLES.map(readIfThere).find((text) => text !== undefined);
   return [...(system === undefined ? [] : [system]), ...own].join('\n');
+}
+
+/** Where a sandbox of this machine has that store: its /etc is a copy of ours. null: it has none there. */
+export function bundleInside(): string | null {
+  const found = BUNDLES.find((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true);
+  const real = found === undefined ? '' : realpathSync(found);
+  return real.startsWith('/etc/') ? real : null;
 }
 
 export function splitPem(text: string): string[] {

@@ -160,7 +160,9 @@ async function create(
 ): Promise<{ spec: SandboxSpec; paths: TaskPaths }> {
   const paths = taskPaths(stage.dir, name);
   mkdirSync(paths.root, { recursive: true });
-  return { paths, spec: await createRun(stage.world, { ...stage.plan, workspace }, paths, 'probe') };
+  const spec = await createRun(stage.world, { ...stage.plan, workspace }, paths, 'probe');
+  // Nobody stands behind a door here.
+  return { paths, spec: { ...spec, network: { kind: 'loopback' } } };
 }
 
 function readOnlyPlaces({ mounts }: SandboxSpec): string[] {

@@ -12,7 +12,7 @@ const LOOPBACK: SandboxNetwork = { kind: 'loopback' };
 const GATEWAY: SandboxNetwork = {
   kind: 'gateway',
   // On a machine whose network is shared, these are ports of the machine.
-  doors: [47_391, 47_392].map((port) => ({ name: `door ${port}`, protocol: 'tcp', address: '127.0.0.1', port })),
+  doors: [27_391, 27_392].map((port) => ({ name: `door ${port}`, protocol: 'tcp', address: '127.0.0.1', port })),
   reach: false,
 };
 

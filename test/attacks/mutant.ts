@@ -11,6 +11,7 @@ import { DESCRIPTORS, type Launch } from '../../src/sandbox/native-launch.ts';
 import { prepareRunDir } from '../../src/sandbox/native-prepare.ts';
 import { seccompFilter } from '../../src/sandbox/seccomp.ts';
 import { taskPaths } from '../../src/store/layout.ts';
+import { OFFLINE } from '../../src/tasks/network-plan.ts';
 import { createRun, type RunPlan } from '../../src/tasks/prepare.ts';
 import { nativeOptions } from '../../src/tasks/run.ts';
 import type { World } from '../../src/tasks/world.ts';
@@ -83,7 +84,8 @@ export async function prepareMutant(
   // git is particular about whose repository it reads, and here root reads the user's.
   if (!existsSync(join(machine.home, '.gitconfig')))
     writeFileSync(join(machine.home, '.gitconfig'), '[safe]\n\tdirectory = *\n');
-  const plan = (mutation.plan ?? same)(await planFor(world));
+  // Doors need somebody to hand them to; the attacks on them are in doors.test.ts.
+  const plan = (mutation.plan ?? same)({ ...(await planFor(world)), network: OFFLINE });
   mkdirSync(join(machine.stateDir, 'tasks'), { recursive: true, mode: 0o700 });
   const paths = taskPaths(machine.stateDir, `mutant-${process.hrtime.bigint()}`);
   mkdirSync(paths.root);

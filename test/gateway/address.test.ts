@@ -21,13 +21,10 @@ test('every class of special address is refused by its name', () => {
     '172.16.0.1': 'a private address',
     '172.31.255.255': 'a private address',
     '192.0.0.8': 'reserved',
-    '192.0.2.1': 'an address for documentation',
     '192.88.99.1': 'reserved',
     '192.168.255.255': 'a private address',
     '198.18.0.1': 'an address for tests of networks',
     '198.19.255.255': 'an address for tests of networks',
-    '198.51.100.1': 'an address for documentation',
-    '203.0.113.1': 'an address for documentation',
     '224.0.0.1': 'multicast',
     '239.255.255.255': 'multicast',
     '240.0.0.1': 'reserved',
@@ -39,14 +36,12 @@ test('every class of special address is refused by its name', () => {
     '::ffff:0:7f00:1': 'reserved',
     '::ffff:10.0.0.1': 'a private address',
     '::ffff:a00:1': 'a private address',
-    '64:ff9b::7f00:1': 'loopback',
+    '64:ff9b::7f00:1': 'an address that stands for an IPv4 one',
     '64:ff9b:1::8.8.8.8': 'an address inside the network of a provider',
     '2002:a00:1::': 'a private address',
     '2001:0:a00:1::f7f7:f7f7': 'a private address',
     '2001:0:808:808::f5ff:fffe': 'a private address',
     '2001:10::1': 'reserved',
-    '2001:db8::1': 'an address for documentation',
-    '3fff::1': 'an address for documentation',
     '100::1': 'reserved',
     '5f00::1': 'reserved',
     '4000::1': 'reserved',
@@ -75,7 +70,7 @@ test('public addresses are not refused, nor the IPv6 forms of public IPv4 addres
     '172.32.0.0',
   ].concat(
     ['100.63.255.255', '100.128.0.0', '223.255.255.255', '2606:4700::1111', '2a00:1450:4001::200e', '3ffe::1'],
-    ['::ffff:8.8.8.8', '64:ff9b::8.8.8.8', '2002:808:808::1', '2001:0:808:808::f7f7:f7f7'],
+    ['::ffff:8.8.8.8', '2002:808:808::1', '2001:0:808:808::f7f7:f7f7'],
   );
   expect(asked.filter((address) => guard.refuse(address) !== null)).toEqual([]);
 });
@@ -145,7 +140,7 @@ test('a cloud metadata address must be granted by itself: a wide block does not 
   const wide = createGuard({ granted: ['169.254.0.0/16', 'fd00::/8'], ownAddresses: () => [] });
   const single = createGuard({ granted: ['169.254.169.254', 'fd00:ec2::254/128'], ownAddresses: () => [] });
   const ask = (one: typeof wide): unknown[] =>
-    ['169.254.1.1', '169.254.169.254', '64:ff9b::a9fe:a9fe', 'fd00:ec2::254'].map((address) => one.refuse(address));
+    ['169.254.1.1', '169.254.169.254', '::ffff:a9fe:a9fe', 'fd00:ec2::254'].map((address) => one.refuse(address));
   expect(ask(wide)).toEqual([null, ...Array<string>(3).fill('a cloud metadata address')]);
   expect(ask(single)).toEqual(['link-local', null, null, null]);
 });

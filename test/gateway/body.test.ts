@@ -59,6 +59,7 @@ describe('a body ends', () => {
     ['a bare LF after the size', '5\nhello\r\n'],
     ['a bare LF after the data', '5\r\nhello\n0\r\n\r\n'],
     ['CR and something else', '5\rXhello'],
+    ['CR and something else after the data', '5\r\nhello\rX0\r\n\r\n'],
     ['more data than its size', '5\r\nhello!\r\n'],
     ['a size beyond all bounds', 'fffffffffffffffff\r\n'],
     ['a bare LF at the end', '0\r\n\n'],

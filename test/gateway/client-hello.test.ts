@@ -68,6 +68,7 @@ describe('a greeting', () => {
     ['a NUL in the name', hello([serverName([[0, 'a.test\0.evil']])])],
     ['a name outside ASCII', hello([serverName([[0, 'ä.test']])])],
     ['the extension of the name twice', hello([serverName([[0, 'a.test']]), serverName([[0, 'b.test']])])],
+    ['something after the name', hello([extension(0, wide(Buffer.from('\0\0\u0006a.test.evil')))])],
     ['an extension that is cut', hello([serverName([[0, 'a.test']]).subarray(0, -1)])],
     ['a broken list of protocols', hello([extension(16, Buffer.from([0, 3, 5, 1, 1]))])],
   ];

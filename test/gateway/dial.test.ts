@@ -98,7 +98,7 @@ test('a name that leads to a special address is refused after resolution, and no
     'lan.test': ['192.168.1.20', 'a private address'],
     'metadata.test': ['169.254.169.254', 'a cloud metadata address'],
     'ula.test': ['fd12::1', 'a private address'],
-    'nat64.test': ['64:ff9b::7f00:1', 'loopback'],
+    'nat64.test': ['64:ff9b::7f00:1', 'an address that stands for an IPv4 one'],
     'mapped.test': ['::ffff:10.0.0.1', 'a private address'],
     'zero.test': ['0.0.0.0', 'an address of this machine'],
   };

@@ -1,11 +1,13 @@
 // Whatever the parser of requests accepts, node's own strict parser reads the same way. 100,000 inputs; a million with
 // AGS_FUZZ=1.
 import { createServer, type IncomingMessage, METHODS } from 'node:http';
+import { connect } from 'node:net';
 import { Duplex } from 'node:stream';
 import { expect, test } from 'vitest';
 import { createBody } from '../../src/gateway/body.ts';
 import { readClientHello } from '../../src/gateway/client-hello.ts';
 import { readRequestHead, type RequestHead } from '../../src/gateway/request-head.ts';
+import { stage } from './intercept-fixture.ts';
 
 const ROUNDS = process.env['AGS_FUZZ'] === '1' ? 1_000_000 : 100_000;
 const SEEDS = [
@@ -80,6 +82,48 @@ test('random bytes and cut bodies or greetings never make the other parsers thro
     createBody({ kind: 'chunked' }).take(scramble(chunked, random));
   }
 });
+
+test(
+  'mangled requests through the interception: the origin sees only what the rules were asked about',
+  { timeout: 240_000 },
+  async () => {
+    const random = generator(99);
+    const allowed = new Set<string>();
+    const seen: string[] = [];
+    const server = createServer({ insecureHTTPParser: false }, (request, response) => {
+      seen.push(`${request.method} ${request.url?.split('?')[0]}`);
+      request.on('error', () => undefined).resume();
+      response.end('ok');
+    });
+    server.on('clientError', (_error, socket) => socket.destroy());
+    await using scene = await stage((socket) => server.emit('connection', socket), {
+      host: 'a',
+      scheme: 'http',
+      decide: (method, path) => {
+        if (!path.startsWith('/ok')) return 'no';
+        allowed.add(`${method} ${path}`);
+        return null;
+      },
+    });
+    for (let i = 0; i < ROUNDS / 200; i += 1) {
+      const client = connect({ port: scene.port, host: '127.0.0.1', allowHalfOpen: true });
+      client.on('error', () => undefined).resume();
+      client.end(mangle(random, PAIRS));
+      await new Promise((resolve) => client.once('close', resolve));
+    }
+    await Promise.all(scene.over);
+    expect(seen.length).toBeGreaterThan(ROUNDS / 800);
+    expect(seen.filter((request) => !allowed.has(request))).toEqual([]);
+  },
+);
+
+const HIDDEN = 'GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n';
+const PAIRS = [
+  `POST /ok/1 HTTP/1.1\r\nHost: a\r\nContent-Length: ${HIDDEN.length}\r\n\r\n${HIDDEN}GET /ok/2 HTTP/1.1\r\nHost: a\r\n\r\n`,
+  `POST /ok/3 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${HIDDEN.length.toString(16)}\r\n${HIDDEN}\r\n0\r\n\r\nGET /ok/4 HTTP/1.1\r\nHost: a\r\n\r\n`,
+  `GET /ok/5 HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n${HIDDEN}`,
+  `GET /ok/6?a=b HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n${HIDDEN}`,
+];
 
 // Everything below is written apart from the parser on purpose: by regular expression over the whole head.
 function strictProblem(input: Buffer, head: RequestHead): string | null {
@@ -164,9 +208,9 @@ function nodeReads(head: RequestHead): Promise<Reading | null> {
   });
 }
 
-function mangle(random: (below: number) => number): Buffer {
+function mangle(random: (below: number) => number, seeds = SEEDS): Buffer {
   if (random(50) === 0) return Buffer.from(Array.from({ length: random(80) }, () => random(256)));
-  let text = SEEDS[random(SEEDS.length)] ?? '';
+  let text = seeds[random(seeds.length)] ?? '';
   for (let changes = random(4); changes > 0; changes -= 1) {
     const at = random(text.length);
     const kind = random(6);

@@ -26,10 +26,12 @@ export interface Stage extends AsyncDisposable {
 }
 
 export type StageOptions = Partial<
-  Pick<InterceptInput, 'decide' | 'secrets' | 'basePath' | 'count' | 'scheme' | 'headMs' | 'dial' | 'host'>
+  Pick<InterceptInput, 'decide' | 'secrets' | 'basePath' | 'count' | 'headMs' | 'dial' | 'host'>
 > & {
   issuer?: Authority;
   certificateFor?: string;
+  /** What the client speaks. */
+  scheme?: 'https' | 'http';
 };
 
 /** `origin` gets each connection of the origin's side and all that comes in on it. */
@@ -58,7 +60,9 @@ export async function stage(origin: (socket: TLSSocket) => void, options: StageO
       const done = intercept({
         client,
         first,
-        scheme,
+        upstream: 'https',
+        anyPath: false,
+        single: false,
         host,
         port: 443,
         authority: scheme === 'https' ? inside : null,

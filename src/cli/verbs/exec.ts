@@ -7,10 +7,11 @@ const verb: Verb = {
   summary: 'run a command over this repository in a fresh sandbox',
   usage: 'exec [options] -- <command> [arguments...]',
   about:
-    'The command sees the repository at its own path, copy-on-write: the original is never written. Your home, your other\nprojects, the network and the rest of the machine do not exist inside. What it changed is asked about afterwards.',
+    'The command sees the repository at its own path, copy-on-write: the original is never written. Your home, your other\nprojects and the rest of the machine do not exist inside; of the network only what rules allow (ags help network). What it changed is asked about afterwards.',
   examples: [
     'ags exec -- npm test',
     'ags exec --limit time=10m -- make',
+    'ags exec --allow api.example.com --tcp db=localhost:5432 -- npm test',
     'ags exec --reveal .env -- ./run-with-secrets.sh',
     'git diff | ags exec -- python3 check.py | less',
   ],

@@ -11,18 +11,20 @@ const WORDS: Readonly<Record<string, { options: readonly string[]; words: number
   rules: { options: ['task'], words: 1, load: async () => (await import('../net-rules.ts')).showRules },
   log: { options: ['task', 'follow', 'denied'], words: 1, load: async () => (await import('../net-log.ts')).showLog },
   asks: { options: ['task'], words: 1, load: async () => (await import('../net-asks.ts')).showAsks },
+  test: { options: [], words: Infinity, load: async () => (await import('../net-test.ts')).testHosts },
   lock: { options: ['task', 'yes', 'only'], words: 1, load: async () => (await import('../net-lock.ts')).lock },
 };
 
 const verb: Verb = {
   summary: 'show what may be reached, what was, and what waits for you',
-  usage: `net {${Object.keys(WORDS).join('|')}} [task] [options]`,
+  usage: `net {${Object.keys(WORDS).join('|')}} [task | host...] [options]`,
   about:
-    'rules: what may be reached, and which file says so; with a task, what holds in it now. log: what a run tried to reach, and what was decided; without a task, the latest run of this project. asks: what running sandboxes wait to be allowed, with --network record. lock: go through the hosts that recorded runs of this project wanted, and write those you choose into ags.yaml.',
+    'rules: what may be reached, and which file says so; with a task, what holds in it now. log: what a run tried to reach, and what was decided; without a task, the latest run of this project. test: from inside a sandbox, host by host: reachable or not, and why; without hosts, all that rules name in full. asks: what running sandboxes wait to be allowed, with --network record. lock: go through the hosts that recorded runs of this project wanted, and write those you choose into ags.yaml.',
   examples: [
     'ags net rules',
     'ags net log --follow',
     'ags net log build-w8xz --denied',
+    'ags net test github.com example.com:8443',
     'ags net asks',
     'ags net lock',
     'ags net lock --only example.com,api.example.com:8443',

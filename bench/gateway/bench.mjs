@@ -1,0 +1,81 @@
+// bench/gateway/bench.mjs: the gateway beside other proxies. Gets them, makes the place, and has everything measured there.
+import { spawn } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { installPrograms, programVersion } from '../peers.mjs';
+import { number } from '../stats.mjs';
+import { wait } from '../world.mjs';
+import { prepareFirst } from './first.mjs';
+import { buildLoad, inPlace } from './place.mjs';
+import { gatewaySections } from './sections.mjs';
+
+export async function benchGateway(root, world, peers, effort) {
+  const noCompiler = installPrograms({ cc: 'gcc libc6-dev' });
+  if (noCompiler !== null) throw new Error(`the client of the gateway's measurements cannot be built: ${noCompiler}`);
+  const isRoot = process.getuid() === 0;
+  const tinyproxy = installPrograms({ tinyproxy: 'tinyproxy' });
+  // It insists on a user of its own to become.
+  const squid = isRoot ? installPrograms({ squid: 'squid' }) : 'it can be started by root only';
+  const dir = join(world.dir, 'gateway');
+  mkdirSync(dir);
+  const load = buildLoad(dir);
+  const files = inPlace([]).files;
+  const settings = {
+    ...effort,
+    dir,
+    isRoot,
+    load,
+    ags: world.ags(),
+    tinyproxy: tinyproxy === null,
+    squid: squid === null,
+    srt: peers.directory === null ? null : join(world.dir, 'peers/node_modules/@anthropic-ai/sandbox-runtime'),
+    dist: join(root, 'dist'),
+    // Others are root only of the place where this is measured, which is not what they would be.
+    first: isRoot ? prepareFirst(world.actors.root, load) : null,
+    // Each needs two descriptors of the proxy, which has some more.
+    held: [1000, Math.min(10_000, Math.floor((files - 200) / 2))],
+  };
+  const others = await busyCores();
+  const found = await measureInside(settings);
+  const versions = [
+    ...(settings.tinyproxy ? [`tinyproxy ${programVersion(['tinyproxy', '-v'])}`] : []),
+    ...(settings.squid ? [`squid ${programVersion(['squid', '-v'])}`] : []),
+    ...(settings.srt === null ? [] : [`srt ${peers.version}`]),
+  ];
+  const notes = [
+    ...(tinyproxy === null ? [] : [`tinyproxy was not measured: ${tinyproxy}.`]),
+    ...(squid === null ? [] : [`squid was not measured: ${squid}.`]),
+    ...(settings.srt === null ? [`srt was not measured: ${peers.why}.`] : []),
+  ];
+  return gatewaySections({ ...found, ...effort, versions, notes, others: number(others), busy: others > BUSY });
+}
+
+/** In cores: from here on, foreign work decides over figures that need two processes to run at once. */
+const BUSY = 0.5;
+
+async function busyCores() {
+  const idle = () => {
+    const [, , , , idleTicks, waiting] = readFileSync('/proc/stat', 'utf8').split('\n')[0].split(/\s+/).map(Number);
+    return (idleTicks + waiting) / 100;
+  };
+  const [before, began] = [idle(), performance.now()];
+  await wait(3000);
+  return Math.max(0, cpus().length - (idle() - before) / ((performance.now() - began) / 1000));
+}
+
+async function measureInside(settings) {
+  const script = fileURLToPath(new URL('inside.mjs', import.meta.url));
+  const { argv } = inPlace([process.execPath, script, JSON.stringify(settings)]);
+  const child = spawn(argv[0], argv.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
+  // It waits for its child and heeds nothing milder.
+  process.once('exit', () => child.kill('SIGKILL'));
+  let text = '';
+  child.stdout.on('data', (data) => {
+    text += data;
+  });
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  if (code !== 0) throw new Error(`the measurements of the gateway ended with ${code}`);
+  return JSON.parse(text.trim().split('\n').at(-1));
+}

@@ -1,0 +1,35 @@
+// bench/gateway/names.mjs: the names that are asked for, and a DNS server that knows them: all of them are this machine.
+import { createSocket } from 'node:dgram';
+
+/** As many as a project's list has. The one that is asked for stands in the middle, neither first nor last to be found. */
+export const NAMES = Array.from({ length: 52 }, (_, i) => `host${String(i + 1).padStart(2, '0')}.bench.test`);
+export const NAME = NAMES[25];
+
+/** Leads to the same place, and is on nobody's list. */
+export const UNLISTED = 'elsewhere.test';
+
+export const hostsFile = () =>
+  ['127.0.0.1 localhost', ...[...NAMES, UNLISTED].map((name) => `127.0.0.1 ${name}`), ''].join('\n');
+
+/** Answers A with 127.0.0.1 and everything else with nothing. */
+export async function serveNames(port) {
+  const server = createSocket('udp4');
+  server.on('message', (query, from) => server.send(answer(query), from.port, from.address));
+  await new Promise((resolve) => server.bind(port, '127.0.0.1', resolve));
+  return server;
+}
+
+function answer(query) {
+  let end = 12;
+  while (query[end] !== 0) end += query[end] + 1;
+  const question = query.subarray(12, end + 5);
+  const isAddress = question.readUInt16BE(question.length - 4) === 1;
+  const head = Buffer.from(query.subarray(0, 12));
+  head.writeUInt16BE(0x8180, 2);
+  head.writeUInt16BE(isAddress ? 1 : 0, 6);
+  head.writeUInt32BE(0, 8);
+  // A pointer to the question's name; A, IN, an hour, four bytes.
+  const parts = [head, question];
+  if (isAddress) parts.push(Buffer.from([0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0x0e, 0x10, 0, 4, 127, 0, 0, 1]));
+  return Buffer.concat(parts);
+}

@@ -182,20 +182,23 @@ describe('hosts whose requests are looked into', () => {
   test('requests are judged one by one, on a kept connection too, and A139: TRACE never passes', async () => {
     const { world, heard, secure } = await inspected();
     await using _ = world;
-    const socket = await secure();
+    let socket = await secure();
     const ask = async (text: string): Promise<string> => {
+      if (socket.readableEnded || socket.destroyed) socket = await secure();
       socket.write(text);
-      return statusOf(await readText(socket, /\r\n\r\n[^]+/));
+      const answer = await readText(socket, /\r\n\r\n[^]+/);
+      if (/^connection: close/im.test(answer)) await readText(socket);
+      return statusOf(answer);
     };
     expect([
       await ask(request('/v1/items', 'api.test')),
       await ask(request('/v2/items', 'api.test')),
-      await ask(request('/v1/../v2/items', 'api.test')),
-      await ask(request('/v1/%2e%2e/v2', 'api.test')),
       await ask('DELETE /v1/items HTTP/1.1\r\nHost: api.test\r\n\r\n'),
       await ask('TRACE /v1/items HTTP/1.1\r\nHost: api.test\r\n\r\n'),
+      await ask(request('/v1/../v2/items', 'api.test')),
+      await ask(request('/v1/%2e%2e/v2', 'api.test')),
       await ask(request('/v1/last', 'api.test')),
-    ]).toEqual(['200', '403', '400', '400', '403', '405', '200']);
+    ]).toEqual(['200', '403', '403', '405', '400', '400', '200']);
     expect(heard.map((text) => text.split('\r\n')[0])).toEqual(['GET /v1/items HTTP/1.1', 'GET /v1/last HTTP/1.1']);
   });
 

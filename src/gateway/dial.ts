@@ -38,8 +38,8 @@ export type Dialed =
 export type DialUpstream = Omit<UpstreamProxy, 'auth' | 'origin'> & { readonly auth: string | null };
 
 export interface Dialer {
-  /** When the signal comes, nothing is left open. */
-  dial(target: DialTarget, open: (address: string, port: number) => Socket, signal?: AbortSignal): Promise<Dialed>;
+  /** When the client goes, nothing is left open. */
+  dial(target: DialTarget, open: (address: string, port: number) => Socket, client?: Socket): Promise<Dialed>;
 }
 
 export function createDialer(input: {
@@ -65,23 +65,24 @@ export function createDialer(input: {
   async function direct(
     target: DialTarget,
     open: (address: string, port: number) => Socket,
-    signal: AbortSignal | undefined,
+    client: Socket | undefined,
   ): Promise<Dialed> {
     const addresses = await addressesOf(target);
     if ('kind' in addresses) return addresses;
     const place = hostAndPort(target.host, target.port);
-    const raced = await race(addresses, (address) => open(address, target.port), input.connectTimeoutMs, signal);
+    const raced = await race(addresses, (address) => open(address, target.port), input.connectTimeoutMs, client);
     return raced.kind === 'open' ? { ...raced, head: NO_BYTES } : unreachable(place, raced);
   }
 
-  async function through(upstream: DialUpstream, target: DialTarget, left: AbortSignal | undefined): Promise<Dialed> {
+  async function through(upstream: DialUpstream, target: DialTarget, client: Socket | undefined): Promise<Dialed> {
     const asked = upstream.resolve === 'there' && target.kind === 'name' ? [target.host] : await addressesOf(target);
     if ('kind' in asked) return asked;
-    const timeout = AbortSignal.timeout(input.connectTimeoutMs);
-    const signal = left === undefined ? timeout : AbortSignal.any([timeout, left]);
+    const gone = new AbortController();
+    client?.once('close', () => gone.abort());
+    const signal = AbortSignal.any([AbortSignal.timeout(input.connectTimeoutMs), gone.signal]);
     let last: Refused | null = null;
     for (const host of asked.slice(0, MOST_THROUGH_PROXY)) {
-      const leg = await connectToProxy(upstream, left);
+      const leg = await connectToProxy(upstream, client);
       if (leg.kind === 'refused') return leg;
       const result = await connectThrough(upstream, { host, port: target.port }, () => leg.socket, signal);
       if (result.kind === 'open') return { ...result, address: host };
@@ -95,21 +96,21 @@ export function createDialer(input: {
   // The proxy is the user's own word: it may well have a private address.
   async function connectToProxy(
     upstream: DialUpstream,
-    left: AbortSignal | undefined,
+    client: Socket | undefined,
   ): Promise<{ kind: 'open'; socket: Socket } | Refused> {
     const { host, port } = upstream;
     const kind = isIP(host) === 0 ? 'name' : 'ip';
     const addresses = await addressesOf({ host, port, kind, granted: true });
     if ('kind' in addresses) return addresses;
     const open = (address: string): Socket => connect({ host: address, port, allowHalfOpen: true, noDelay: true });
-    const raced = await race(addresses, open, input.connectTimeoutMs, left);
+    const raced = await race(addresses, open, input.connectTimeoutMs, client);
     return raced.kind === 'open' ? raced : unreachable(`the proxy ${hostAndPort(host, port)}`, raced);
   }
 
   return {
-    dial(target, open, signal) {
+    dial(target, open, client) {
       const upstream = isLoopback(target.host) ? undefined : input.upstreams.find((one) => serves(one, target.host));
-      return upstream === undefined ? direct(target, open, signal) : through(upstream, target, signal);
+      return upstream === undefined ? direct(target, open, client) : through(upstream, target, client);
     },
   };
 }
@@ -145,6 +146,7 @@ function unreachable(place: string, failed: { readonly code: string }): Refused 
 
 /** One of each family after the other, so that a family that does not work here costs one step only. */
 function inTurns(addresses: readonly string[]): readonly string[] {
+  if (addresses.length === 1) return addresses;
   const four = addresses.filter((address) => isIPv4(address));
   const six = addresses.filter((address) => !isIPv4(address));
   const longest = Math.max(four.length, six.length);

@@ -1,7 +1,6 @@
 // gateway/front.ts: the proxy's door. HTTP, CONNECT and SOCKS5 come in at one port; the first byte tells which.
 // Invariant: whatever is not understood completely is refused, and nothing of it goes any further.
 import { canonicalHost, type HostName } from '../protocol/host-name.ts';
-import { parsePlace } from '../protocol/network-rule.ts';
 import { httpAnswer, sayAndClose } from './answers.ts';
 import { readFirst } from './first-bytes.ts';
 import { headerValues, readRequestHead, type RequestHead } from './request-head.ts';
@@ -69,15 +68,16 @@ function servePlain(visit: Visit, head: RequestHead, bytes: Buffer, travel: Trav
 
 /** "example.com:443"; no user, no path, no second spelling. */
 export function readAuthority(text: string): { name: HostName; port: number | null } | null {
-  const place = text.startsWith('*') ? { problem: '' } : parsePlace(text);
-  if ('problem' in place) return null;
-  const name = canonicalHost(place.host.includes(':') ? `[${place.host}]` : place.host);
-  return name === null ? null : { name, port: place.port };
+  const match = /^(\[[^\]]*\]|[^:[\]]*)(?::(\d{1,5}))?$/.exec(text);
+  const name = match === null ? null : canonicalHost(match[1] ?? '');
+  const port = match?.[2] === undefined ? null : Number(match[2]);
+  return name === null || port === 0 || (port ?? 0) > 65_535 ? null : { name, port };
 }
 
 function agrees(head: RequestHead, host: string, port: number): boolean {
   const [written] = headerValues(head, 'host');
-  if (written === undefined) return true;
+  // What a CONNECT repeats needs no second look.
+  if (written === undefined || written === head.target) return true;
   const place = readAuthority(written);
   return place !== null && place.name.host === host && (place.port ?? port) === port;
 }

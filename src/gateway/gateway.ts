@@ -157,14 +157,13 @@ export function createGateway(input: GatewayInput): Gateway {
     visit.host = grant.host;
     visit.port = grant.hostPort;
     const kind = canonicalHost(grant.host.includes(':') ? `[${grant.host}]` : grant.host)?.kind ?? 'name';
-    const left = visit.left();
     const opened = await dialer.dial(
       { host: grant.host, port: grant.hostPort, kind, granted: true, exact: true },
       openOrigin,
-      left,
+      visit.socket,
     );
     if (opened.kind === 'refused') {
-      visit.finish('failed', left.aborted ? GONE : opened.reason);
+      visit.finish('failed', visit.socket.destroyed ? GONE : opened.reason);
       return void visit.socket.destroy();
     }
     opened.socket.on('error', () => undefined);

@@ -54,7 +54,6 @@ export function createPassages(input: {
     },
     async open(visit, { verdict, target }, connect = openOrigin) {
       const place = hostAndPort(visit.host, visit.port);
-      const left = visit.left();
       const dialed = await input.dialer.dial(
         {
           host: visit.host,
@@ -65,14 +64,14 @@ export function createPassages(input: {
           exact: verdict.rule.host === visit.host,
         },
         connect,
-        left,
+        visit.socket,
       );
       if (dialed.kind === 'open') {
         dialed.socket.on('error', () => undefined);
         visit.address = dialed.address;
         return dialed;
       }
-      if (left.aborted) visit.finish('failed', GONE);
+      if (visit.socket.destroyed) visit.finish('failed', GONE);
       visit.finish(dialed.policy ? 'denied' : 'failed', dialed.reason);
       return dialed.policy
         ? { kind: 'refused', status: 403, sentence: policySentence(place, dialed.reason) }

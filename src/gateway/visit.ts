@@ -19,8 +19,6 @@ export interface Visit extends Counter {
   /** The first call counts. */
   finish(verdict: Decision['verdict'], reason: string): void;
   readonly firstWordsMs: number;
-  /** Aborted when the client has gone. */
-  left(): AbortSignal;
   /** A mistake of ours ends this connection and no other. */
   guard(work: Promise<unknown>): void;
 }
@@ -95,7 +93,6 @@ export function createVisits(input: VisitsInput): Visits {
       let bytesOut = 0;
       let bytesIn = 0;
       let told = false;
-      let left: AbortController | null = null;
       const visit: Visit = {
         socket,
         by,
@@ -141,13 +138,6 @@ export function createVisits(input: VisitsInput): Visits {
           const writeLate = (asked?: string): void => void (late.delete(writeLate) && write(asked));
           late.add(writeLate);
           void program.then(writeLate);
-        },
-        left() {
-          if (left !== null) return left.signal;
-          const control = (left = new AbortController());
-          if (socket.destroyed) control.abort();
-          else socket.once('close', () => control.abort());
-          return control.signal;
         },
         guard(work) {
           work.catch((error: unknown) => {

@@ -121,6 +121,7 @@ function launchFor(
     setsid: '/usr/bin/setsid',
     arch: 'x64',
     overlays: true,
+    namespaces: true,
     stage: callerIsRoot ? '/mnt' : '',
     cgroupFiles: callerIsRoot ? ['/sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs'] : [],
     prefix: [],
@@ -330,7 +331,7 @@ describe('the plan of a sandbox, in full', () => {
     });
 
     test('it is refused where the launcher has no namespace of its own, and where a door could be taken over', () => {
-      const input = { overlays: false };
+      const input = { overlays: false, namespaces: false };
       const copied = launchFor(false).spec.mounts.filter(({ kind }) => kind !== 'workspace');
       const spec = { ...launchFor(false, { network }).spec, mounts: copied };
       expect(() => launchFor(false, { input: { ...input, spec } })).toThrow(

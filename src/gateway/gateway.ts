@@ -106,16 +106,6 @@ export function createGateway(input: GatewayInput): Gateway {
     roots: input.roots,
     settled: visits.settled,
     isToken: input.isToken,
-    logRequest: (visit, request) =>
-      log({
-        at: new Date(now()).toISOString(),
-        run: input.run,
-        by: visit.by,
-        host: visit.host,
-        port: visit.port,
-        ...(visit.address === undefined ? {} : { address: visit.address }),
-        ...request,
-      }),
   });
 
   /** While unknown hosts are asked about, their names have to lead somewhere. */

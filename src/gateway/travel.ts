@@ -3,7 +3,6 @@
 // Invariant: TLS is ended here only for hosts that a rule about requests or a secret names; every other is passed through.
 import { connect, type Socket } from 'node:net';
 import { hostAndPort } from '../protocol/host-name.ts';
-import type { Decision } from '../protocol/network.ts';
 import { httpAnswer, policySentence, sayAndClose } from './answers.ts';
 import type { Authority } from './certificate.ts';
 import type { Travel } from './front.ts';
@@ -24,13 +23,9 @@ export interface TravelInput {
   readonly roots: () => readonly string[];
   readonly settled: (visit: Visit) => void;
   readonly isToken: Travel['isToken'];
-  readonly logRequest: (visit: Visit, request: RequestLine) => void;
 }
 
-export type RequestLine = Pick<Decision, 'verdict' | 'reason' | 'bytesOut' | 'bytesIn' | 'ms'> & {
-  readonly method: string;
-  readonly path: string;
-};
+const PATH_SHOWN = 200;
 
 const UNPREPARED =
   'its rule needs a look into the requests, for which this sandbox is not prepared: start it again to use the rule';
@@ -91,8 +86,9 @@ export function createTravel(input: TravelInput): Travel & {
       const verdict = input.rules().request(host, port, method, path);
       return verdict.kind === 'allowed' ? null : policySentence(hostAndPort(host, port), verdict.reason);
     };
-    // What ends TLS is loaded when it is needed: most sandboxes never do.
+    let unopened = false;
     visit.carried = reason;
+    // What ends TLS is loaded when it is needed: most sandboxes never do.
     const work = import('./intercept.ts')
       .then(({ intercept }) =>
         intercept({
@@ -105,6 +101,7 @@ export function createTravel(input: TravelInput): Travel & {
           roots: input.roots(),
           async dial() {
             const opened: Opened = await passages.open(visit, granted, openPlainly);
+            unopened = opened.kind === 'refused';
             return opened.kind === 'open'
               ? opened
               : { kind: 'refused', status: opened.status, reason: opened.sentence };
@@ -119,17 +116,19 @@ export function createTravel(input: TravelInput): Travel & {
             visit.in(bytes);
             return true;
           },
-          onRequest(request) {
-            input.logRequest(visit, {
-              method: request.method,
-              path: request.path,
-              verdict: request.refused !== null ? 'denied' : request.status === null ? 'failed' : 'allowed',
-              reason:
-                request.refused ??
-                (request.status === null ? 'no answer came' : `${reason}; answered ${request.status}`),
-              bytesOut: request.bytesOut,
-              bytesIn: request.bytesIn,
-              ms: request.ms,
+          onRequest({ method, path, status, refused, bytesOut, bytesIn, ms }) {
+            // What could not be opened has been written down as it was tried.
+            if (unopened) return void (unopened = false);
+            const why = refused ?? (status === null ? 'no answer came' : `${reason}; answered ${status}`);
+            const ours = status === null || (refused !== null && status >= 500);
+            visit.request({
+              method,
+              path: path.slice(0, PATH_SHOWN),
+              verdict: ours ? 'failed' : refused === null ? 'allowed' : 'denied',
+              reason: why,
+              bytesOut,
+              bytesIn,
+              ms,
             });
           },
         }),

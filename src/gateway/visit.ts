@@ -1,5 +1,5 @@
 // gateway/visit.ts: one connection from inside, from its first byte to its line in the log.
-// Invariant: each visit is written down exactly once, whatever becomes of it.
+// Invariant: each visit is written down exactly once, whatever becomes of it; one that is looked into, request by request.
 import type { Socket } from 'node:net';
 import type { Decision, Entrance } from '../protocol/network.ts';
 import type { Budget, Refusal } from './limits.ts';
@@ -16,12 +16,19 @@ export interface Visit extends Counter {
   identified(): Promise<unknown>;
   /** Why it was let through, once it was: what its line says if everything ends at once. */
   carried: string | undefined;
-  /** The first call counts. */
+  /** One request of a connection that is looked into. */
+  request(line: RequestLine): void;
+  /** The first call counts, unless requests have been written down. */
   finish(verdict: Decision['verdict'], reason: string): void;
   readonly firstWordsMs: number;
   /** A mistake of ours ends this connection and no other. */
   guard(work: Promise<unknown>): void;
 }
+
+export type RequestLine = Pick<Decision, 'verdict' | 'reason' | 'bytesOut' | 'bytesIn' | 'ms'> & {
+  readonly method: string;
+  readonly path: string;
+};
 
 export interface Visits {
   /** null: there are too many; it has been told so. */
@@ -93,6 +100,24 @@ export function createVisits(input: VisitsInput): Visits {
       let bytesOut = 0;
       let bytesIn = 0;
       let told = false;
+      const put = (line: Omit<Decision, 'run' | 'by' | 'host' | 'port'>): void => {
+        const { by: entrance, host, port, unknown, address } = visit;
+        const write = (program: string | undefined): void =>
+          input.log({
+            ...line,
+            run: input.run,
+            by: entrance,
+            host,
+            port,
+            ...(unknown ? { unknown: true as const } : {}),
+            ...(address === undefined ? {} : { address }),
+            ...(program === undefined ? {} : { program }),
+          });
+        if (program === null || closed) return write(undefined);
+        const writeLate = (asked?: string): void => void (late.delete(writeLate) && write(asked));
+        late.add(writeLate);
+        void program.then(writeLate);
+      };
       const visit: Visit = {
         socket,
         by,
@@ -114,30 +139,16 @@ export function createVisits(input: VisitsInput): Visits {
         },
         identified: () => Promise.race([program, new Promise((resolve) => setTimeout(resolve, IDENTIFIED_MS).unref())]),
         in: (bytes) => void (bytesIn += bytes),
+        request(line) {
+          told = true;
+          put({ at: new Date(now() - line.ms).toISOString(), ...line });
+        },
         finish(verdict, reason) {
           if (told) return;
           told = true;
           young.delete(visit);
-          const write = (asked: string | undefined): void =>
-            input.log({
-              at: new Date(startedMs).toISOString(),
-              run: input.run,
-              by: visit.by,
-              host: visit.host,
-              port: visit.port,
-              verdict,
-              reason,
-              ...(visit.unknown ? { unknown: true as const } : {}),
-              ...(visit.address === undefined ? {} : { address: visit.address }),
-              ...(asked === undefined ? {} : { program: asked }),
-              bytesOut,
-              bytesIn,
-              ms: Math.round(now() - startedMs),
-            });
-          if (program === null || closed) return write(undefined);
-          const writeLate = (asked?: string): void => void (late.delete(writeLate) && write(asked));
-          late.add(writeLate);
-          void program.then(writeLate);
+          const ms = Math.round(now() - startedMs);
+          put({ at: new Date(startedMs).toISOString(), verdict, reason, bytesOut, bytesIn, ms });
         },
         guard(work) {
           work.catch((error: unknown) => {

@@ -99,7 +99,7 @@ export interface NetworkPolicy {
 /** How a connection came to the gateway. */
 export type Entrance = 'connect' | 'http' | 'socks5' | 'tls' | 'endpoint' | 'tcp' | 'name';
 
-/** One line of the decision log. What an agent sent stands in it only as a checked host name or not at all. */
+/** One line of the decision log. Of what an agent sent there is a checked host name in it, and a path in one spelling. */
 export interface Decision {
   readonly at: string;
   readonly run: string;

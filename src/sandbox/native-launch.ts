@@ -27,6 +27,8 @@ export interface LaunchInput {
   readonly arch: 'x64' | 'arm64';
   /** The caller may mount overlays here. */
   readonly overlays: boolean;
+  /** The caller may have namespaces of its own: some systems allow them to bwrap alone. */
+  readonly namespaces: boolean;
   /** An empty directory of the system over which the launcher may mount in its own namespace. */
   readonly stage: string;
   readonly cgroupFiles: readonly string[];
@@ -75,6 +77,7 @@ export function planLaunch(input: LaunchInput): Launch {
   const here = input.callerIsRoot ? input.stage : runDir;
   // Without an overlay to mount, bwrap is the only program that needs a namespace: some systems allow it to no other.
   const mayMount = input.callerIsRoot || input.overlays || overlay !== '';
+  const apart = mayMount || (spec.network.kind === 'gateway' && input.namespaces);
   const source = (mount: Mount): string => {
     switch (mount.kind) {
       case 'bind':
@@ -117,7 +120,7 @@ export function planLaunch(input: LaunchInput): Launch {
   ];
   const lower = workspace === null || workspace.kind === 'copy' ? null : workspace;
   const launcher = [
-    ...(mayMount && !input.callerIsRoot ? OWN_MOUNTS : []),
+    ...(apart && !input.callerIsRoot ? OWN_MOUNTS : []),
     'perl',
     '-e',
     LAUNCHER,
@@ -133,7 +136,7 @@ export function planLaunch(input: LaunchInput): Launch {
     ...input.cgroupFiles,
     String(staged.length),
     ...staged.flatMap(({ from, at, mapped, veil }) => [from, at, `${mapped ? 'map,' : ''}${veil}`]),
-    ...doorArgs(input, mayMount),
+    ...doorArgs(input, apart),
     ...bwrap,
   ];
   return { argv: [...input.prefix, ...launcher], bwrapArgs: args, staged, files };

@@ -24,6 +24,8 @@ export interface NativeOptions {
   readonly limitHost: LimitHost;
   /** The caller may mount overlays here. */
   readonly overlays: boolean;
+  /** The caller may have namespaces of its own. */
+  readonly namespaces: boolean;
   readonly cgroup: {
     readonly files: readonly string[];
     readonly prefix: readonly string[];
@@ -64,6 +66,7 @@ export function planNative(
     arch: options.arch,
     stage: options.stage,
     overlays: options.overlays,
+    namespaces: options.namespaces,
     cgroupFiles: options.cgroup.files,
     prefix: options.cgroup.prefix,
     terminal: stdio.terminal !== null,

@@ -135,7 +135,7 @@ async function checkGateway({ world, trial, config }: Facts): Promise<Finding | 
   const [tried, settings] = await Promise.all([trial, config]);
   if (tried === null || tried.problem !== null || settings instanceof AgsError) return null;
   if (settings.network.mode === 'off') return ok('The network of sandboxes is off (network.mode)');
-  if (world.uid !== 0 && !tried.overlay.works)
+  if (world.uid !== 0 && !tried.namespaces)
     return note(
       'Sandboxes have no network but loopback: no program but bwrap may make namespaces here.',
       'Allow unprivileged user namespaces, or go on without a network',

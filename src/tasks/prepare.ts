@@ -30,6 +30,8 @@ export interface RunPlan {
   readonly workspace: 'overlay' | 'copy';
   /** Overlays work here, whatever the workspace is. */
   readonly overlays: boolean;
+  /** Others than bwrap may make namespaces here. */
+  readonly namespaces: boolean;
   readonly machine: Machine;
   readonly network: PlannedNetwork;
   /** Said once, where the plan is weaker or slower than it could be. */
@@ -59,7 +61,7 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
   const root = world.uid === 0;
   const copies = choice.kind === 'copy' ? [`Workspace: a full copy, because ${choice.why}.`] : [];
   const machine = readMachine({ home: world.home, etc: [], toolDirs: config.toolDirs });
-  const reachable = root || choice.overlays;
+  const reachable = root || choice.namespaces;
   const network = await prepareNetwork(world, config, reachable);
   const offline = reachable || config.network.mode === 'off' ? [] : [NO_NETWORK];
   const unseen = machine.leftOut.filter((path) => !config.mounts.some((mount) => mount.path === path));
@@ -77,6 +79,7 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
     cwd: realpathSync(world.cwd),
     workspace: choice.kind,
     overlays: choice.overlays,
+    namespaces: choice.namespaces,
     machine,
     network,
     notices: [...copies, ...offline, ...unseen.map(notShown)],

@@ -19,14 +19,16 @@ import { isSystemError, tryWorkspace, type Stage } from './trial.ts';
 import type { World } from './world.ts';
 
 export async function probeReadiness(world: World, host: NativeHost): Promise<Readiness> {
-  const { problem, overlay } = await trySandbox(world, host);
-  return { problem: problem === null ? null : { message: problem.message, hint: problem.hint }, overlay };
+  const { problem, overlay, namespaces } = await trySandbox(world, host);
+  return { problem: problem === null ? null : { message: problem.message, hint: problem.hint }, overlay, namespaces };
 }
 
 /** How the test sandboxes fared. */
 export interface Trial {
   readonly problem: Problem | null;
   readonly overlay: { readonly works: boolean; readonly why: string };
+  /** Others than bwrap may make namespaces. */
+  readonly namespaces: boolean;
   /** From the decision to start until the command inside spoke. */
   readonly startMs: number;
 }
@@ -42,7 +44,12 @@ export async function trySandbox(world: World, host: NativeHost): Promise<Trial>
       removeTree(dir);
     }
   } catch (error) {
-    return { problem: asProblem(world, host, error), overlay: { works: false, why: '' }, startMs: 0 };
+    return {
+      problem: asProblem(world, host, error),
+      overlay: { works: false, why: '' },
+      namespaces: false,
+      startMs: 0,
+    };
   }
 }
 
@@ -53,17 +60,24 @@ async function tryIn(stage: Stage): Promise<Trial> {
   const { kernel, stateDir } = stage.world;
   const overlay = await tryWorkspace(stage, 'overlay');
   const { said, startMs } = overlay;
-  const fails = (problem: Problem): Trial => ({ problem, overlay: { works: false, why: '' }, startMs });
+  const fails = (problem: Problem): Trial => ({
+    problem,
+    overlay: { works: false, why: '' },
+    namespaces: false,
+    startMs,
+  });
   // What a sandbox lacks does not depend on its workspace: there is nothing to try again.
   if (overlay.lacking.length > 0) return fails(unprotected(overlay.lacking, programs.bwrap));
-  if (said === null) return { problem: null, overlay: { works: true, why: '' }, startMs };
+  if (said === null) return { problem: null, overlay: { works: true, why: '' }, namespaces: true, startMs };
   // Not the workspace, but something else that is shown: without overlays its sockets could be spoken to.
   if (UNVEILED.test(said)) return fails(explainFailure(said, { facts: readKernelFacts(), programs }));
   const copy = await tryWorkspace(stage, 'copy');
   if (copy.lacking.length > 0) return fails(unprotected(copy.lacking, programs.bwrap));
   if (copy.said !== null) return fails(explainFailure(copy.said, { facts: readKernelFacts(), programs }));
   const why = explainOverlay({ said, kernel, stateDir, fileSystem: fileSystemOf(stage.dir) });
-  return { problem: null, overlay: { works: false, why }, startMs: copy.startMs };
+  // What unshare itself was refused, and not the mount after it.
+  const namespaces = !/^unshare: /m.test(said);
+  return { problem: null, overlay: { works: false, why }, namespaces, startMs: copy.startMs };
 }
 
 /** The project and the plan over it. Nothing that a user has configured may make the test easier, or impossible. */
@@ -90,6 +104,7 @@ async function arrange(world: World, host: NativeHost, dir: string): Promise<Sta
       cwd: root,
       workspace: 'overlay',
       overlays: false,
+      namespaces: false,
       machine: readMachine({ home, etc: [], toolDirs: [] }),
       network: OFFLINE,
       notices: [],

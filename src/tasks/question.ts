@@ -75,11 +75,18 @@ export async function openQuestions(world: World, task: StoredTask, outDir: stri
         })),
       ],
     };
-    const options = await nativeOptions(world, { host, overlays: false }, spec, paths.runDir, task.task.id, {
-      files: [],
-      prefix: [],
-      env: {},
-    });
+    const options = await nativeOptions(
+      world,
+      { host, overlays: false, namespaces: false },
+      spec,
+      paths.runDir,
+      task.task.id,
+      {
+        files: [],
+        prefix: [],
+        env: {},
+      },
+    );
     const sandbox = await createNative(options).start(spec, question.argv, {
       stdin: 'pipe',
       stdout: 'pipe',

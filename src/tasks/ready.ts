@@ -12,24 +12,27 @@ export interface Readiness {
   /** null: a complete sandbox works. Otherwise the sentence and its cure, as `ags doctor` says them. */
   readonly problem: { readonly message: string; readonly hint: string } | null;
   readonly overlay: { readonly works: boolean; readonly why: string };
+  /** Others than bwrap may make namespaces. */
+  readonly namespaces: boolean;
 }
 
 export async function workspaceKind(
   world: World,
   host: NativeHost,
   wanted: WorkspaceChoice,
-): Promise<{ kind: 'overlay' | 'copy'; why: string; overlays: boolean }> {
+): Promise<{ kind: 'overlay' | 'copy'; why: string; overlays: boolean; namespaces: boolean }> {
   const ready = await readiness(world, host);
   if (ready.problem !== null)
     throw new AgsError('backend.unavailable', ready.problem.message, { hint: ready.problem.hint });
   const overlays = ready.overlay.works;
-  if (wanted === 'copy') return { kind: 'copy', why: 'the configuration asks for it', overlays };
-  if (overlays) return { kind: 'overlay', why: '', overlays };
+  const { namespaces } = ready;
+  if (wanted === 'copy') return { kind: 'copy', why: 'the configuration asks for it', overlays, namespaces };
+  if (overlays) return { kind: 'overlay', why: '', overlays, namespaces };
   if (wanted === 'overlay')
     throw new AgsError('backend.unavailable', `An overlay workspace cannot be had: ${ready.overlay.why}.`, {
       hint: 'Allow a full copy with: --workspace copy',
     });
-  return { kind: 'copy', why: ready.overlay.why, overlays };
+  return { kind: 'copy', why: ready.overlay.why, overlays, namespaces };
 }
 
 async function readiness(world: World, host: NativeHost): Promise<Readiness> {

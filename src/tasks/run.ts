@@ -148,7 +148,7 @@ function firstRun(world: World, plan: RunPlan): RunFile {
 
 export async function nativeOptions(
   world: World,
-  plan: Pick<RunPlan, 'host' | 'overlays'>,
+  plan: Pick<RunPlan, 'host' | 'overlays' | 'namespaces'>,
   spec: SandboxSpec,
   runDir: string,
   mark: string,
@@ -167,6 +167,7 @@ export async function nativeOptions(
     stage: world.uid === 0 ? chooseStage([...sources, runDir]) : '',
     limitHost: plan.host.limitHost,
     overlays: plan.overlays,
+    namespaces: plan.namespaces,
     cgroup,
     runMark: mark,
   };

@@ -38,6 +38,7 @@ export async function openNative(directory: string, instead: Instead = {}): Prom
         stage:
           uid === 0 ? chooseStage(spec.mounts.flatMap((mount) => (mount.kind === 'bind' ? [mount.from] : []))) : '',
         overlays: true,
+        namespaces: true,
         limitHost: host.limitHost,
         cgroup: { files: [], prefix: instead.prefix ?? [], env: {} },
         runMark: 'conformance',

@@ -20,6 +20,7 @@ export interface MachineFacts {
   readonly trial: Promise<{
     readonly problem: Problem | null;
     readonly overlay: { readonly works: boolean; readonly why: string };
+    readonly namespaces: boolean;
     readonly startMs: number;
   } | null>;
   readonly limits: Promise<Limits>;

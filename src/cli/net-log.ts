@@ -41,7 +41,8 @@ async function follow(
     const brokenAt = await followNetworkLog(
       log.file,
       (decision) => {
-        if (wanted(decision)) ctx.stdout.write(json ? `${JSON.stringify(decision)}\n` : lineOf(decision, paint));
+        if (wanted(decision))
+          ctx.stdout.write(json ? `${JSON.stringify(decision)}\n` : lineOf(decision, paint, ctx.stdout.columns));
       },
       stop.signal,
     );
@@ -59,7 +60,7 @@ function logText(log: NetworkLogFile, record: NetworkRecord, decisions: readonly
   const day = new Date(log.startedAtMs).toISOString().slice(0, 10);
   return [
     `${paint('bold', log.task)}, ${day}\n`,
-    ...decisions.map((decision) => lineOf(decision, paint)),
+    ...decisions.map((decision) => lineOf(decision, paint, ctx.stdout.columns)),
     ...(decisions.length === 0 ? ['Nothing was tried.\n'] : [summary(decisions)]),
     ...(record.lost === 0
       ? []
@@ -72,19 +73,44 @@ function damage({ file }: NetworkLogFile, brokenAt: number): string {
   return `The log is damaged at line ${brokenAt}; what follows is left out: ${visible(file)}\n`;
 }
 
-const WIDTH = 80;
 const STYLES = { allowed: 'green', denied: 'red', failed: 'yellow' } as const;
+/** Of host, program, bytes and duration. */
+const COLUMNS = [34, 12, 13, 7] as const;
 
-/** Time, verdict, host, and as much of the reason as fits. */
-function lineOf(decision: Decision, paint: Paint): string {
-  const time = decision.at.slice(11, 19);
-  const verdict = decision.verdict.padEnd(7);
-  const request = decision.method === undefined ? '' : ` ${decision.method} ${decision.path ?? ''}`;
-  const what = cut(`${hostAndPort(decision.host, decision.port)}${request}`, 36);
-  const why = `${decision.reason}${decision.program === undefined ? '' : `, ${decision.program}`}`;
-  const used = time.length + verdict.length + Math.max(36, widthOf(what)) + 6;
-  const fill = ' '.repeat(Math.max(0, 36 - widthOf(what)));
-  return `${cut(time, 8)}  ${paint(STYLES[decision.verdict] ?? 'yellow', cut(verdict, 7))}  ${what}${fill}  ${cut(why, WIDTH - used)}\n`;
+/** What was asked for and by whom, then why it was decided so: below, where the terminal is too narrow for both. */
+function lineOf(decision: Decision, paint: Paint, width = Infinity): string {
+  const { at, verdict, host, port, method, path = '', program = '', reason, by } = decision;
+  const place = by === 'name' ? `${host} (name)` : hostAndPort(host, port);
+  const what = method === undefined ? place : `${place} ${method} ${path}`;
+  const cells = [what, program, by === 'name' ? '' : traffic(decision), by === 'name' ? '' : duration(decision.ms)];
+  const row = cells.map((cell, i) => fit(cell, COLUMNS[i] ?? 0)).join('  ');
+  const head = `${cut(at.slice(11, 19), 8)}  ${paint(STYLES[verdict] ?? 'yellow', fit(verdict, 7))}  `;
+  const indent = 19;
+  const used = indent + widthOf(row) + 2;
+  const why = visible(reason);
+  if (used + widthOf(why) <= width) return `${head}${row}  ${paint('dim', why)}\n`;
+  return `${head}${row.trimEnd()}\n${' '.repeat(indent)}${paint('dim', cut(why, Math.max(20, width - indent)))}\n`;
+}
+
+function fit(text: string, width: number): string {
+  const shown = cut(text, width);
+  return shown + ' '.repeat(Math.max(0, width - widthOf(shown)));
+}
+
+/** Sent and received. */
+function traffic({ bytesOut, bytesIn }: Decision): string {
+  return bytesOut + bytesIn === 0 ? '' : `${size(bytesOut)} > ${size(bytesIn)}`;
+}
+
+function size(bytes: number): string {
+  const units = ['', 'k', 'M', 'G', 'T'];
+  const step = bytes < 1000 ? 0 : Math.min(4, Math.floor(Math.log(bytes) / Math.log(1000)));
+  const value = bytes / 1000 ** step;
+  return `${step > 0 && value < 10 ? value.toFixed(1) : Math.round(value)}${units[step]}`;
+}
+
+function duration(ms: number): string {
+  return ms < 1000 ? `${ms}ms` : ms < 120_000 ? `${(ms / 1000).toFixed(1)}s` : `${Math.round(ms / 60_000)}m`;
 }
 
 function summary(decisions: readonly Decision[]): string {

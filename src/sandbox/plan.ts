@@ -101,7 +101,13 @@ export function planSandbox(input: PlanInput): SandboxSpec {
       why: m.why,
     })),
   ];
-  const visible = [...machine.system.map((s) => s.path), ...machine.toolDirs, ...input.extraMounts, input.project];
+  const visible = [
+    ...machine.system.map((s) => s.path),
+    ...machine.toolDirs,
+    ...input.extraMounts,
+    ...CERTIFICATES,
+    input.project,
+  ];
   return {
     hostname: 'sandbox',
     user: { uid: input.user.uid, gid: input.user.gid, name: input.user.name },
@@ -115,6 +121,15 @@ export function planSandbox(input: PlanInput): SandboxSpec {
 }
 
 const MiB = 1024 * 1024;
+
+/** Where /etc has what every program may know; always part of its copy. */
+const CERTIFICATES = [
+  '/etc/ssl/certs',
+  '/etc/ssl/cert.pem',
+  '/etc/pki/tls/certs',
+  '/etc/pki/tls/cert.pem',
+  '/etc/pki/ca-trust',
+];
 
 function bind(from: string, to: string, why: string): Extract<Mount, { kind: 'bind' }> {
   return { kind: 'bind', from: hostPath(from), to: sandboxPath(to), writable: false, why };

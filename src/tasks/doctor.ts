@@ -1,10 +1,13 @@
 // tasks/doctor.ts: what works on this machine, and what does not, each with the command that puts it right.
 // Invariant: `ready` says what `ags exec` would do, because it comes from the same probe and the same sentences.
-import { statfsSync } from 'node:fs';
+import { mkdtempSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { loadConfig } from '../config/load.ts';
 import { userGit } from '../git/host-git.ts';
+import { removeTree } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
 import { formatSize } from '../lib/units.ts';
 import { missing, note, ok, type Check, type Finding } from '../sandbox/checks/check.ts';
@@ -85,6 +88,7 @@ const CHECKS: readonly Check<Facts>[] = [
   { id: 'terminal', group: 'System', run: checkTerminal },
   ...KERNEL_CHECKS,
   ...LIMIT_CHECKS,
+  { id: 'gateway', group: 'Network', run: checkGateway },
   { id: 'disk', group: 'Disk', run: checkDisk },
   { id: 'leftovers', group: 'Disk', run: checkLeftovers },
   { id: 'config', group: 'Settings', run: checkConfig },
@@ -124,6 +128,31 @@ async function checkTerminal(): Promise<Finding> {
 interface OpenPty {
   readonly master: { destroy(): void };
   readonly slave: { destroy(): void };
+}
+
+/** From inside a sandbox: is there a gateway, and does it refuse what no rule can cover? */
+async function checkGateway({ world, trial, config }: Facts): Promise<Finding | null> {
+  const [tried, settings] = await Promise.all([trial, config]);
+  if (tried === null || tried.problem !== null || settings instanceof AgsError) return null;
+  if (settings.network.mode === 'off') return ok('The network of sandboxes is off (network.mode)');
+  if (world.uid !== 0 && !tried.overlay.works)
+    return note(
+      'Sandboxes have no network but loopback: no program but bwrap may make namespaces here.',
+      'Allow unprivileged user namespaces, or go on without a network',
+    );
+  const { testNetwork } = await import('./net-test.ts');
+  const project = mkdtempSync(join(tmpdir(), 'ags-doctor-'));
+  try {
+    const reached = await testNetwork({ ...world, cwd: project }, {}, [{ host: 'host.invalid', port: 443 }], () => {});
+    return reached[0]?.verdict === 'refused'
+      ? ok('The gateway answers, and refuses what no rule allows')
+      : missing('A sandbox did not reach its gateway.', 'Run without a network: ags exec --network off');
+  } catch (error) {
+    if (error instanceof AgsError) return sentence(error);
+    throw error;
+  } finally {
+    removeTree(project);
+  }
 }
 
 async function checkDisk({ stateDir, trial }: Facts): Promise<Finding | null> {

@@ -1,13 +1,13 @@
 // tasks/gateway-load.ts: put the gateway of a run together. Loaded when somebody first comes to a door.
 import { networkInterfaces } from 'node:os';
-import { join } from 'node:path';
 import type { Decision, NetworkPolicy, NetworkRule, UpstreamProxy } from '../protocol/network.ts';
 import { expandRules } from '../config/presets.ts';
 import type { DialUpstream } from '../gateway/dial.ts';
 import { createGateway, type BoundSecret } from '../gateway/gateway.ts';
 import { readValue } from '../gateway/values.ts';
 import { findProgram } from '../sandbox/asker.ts';
-import { openNetworkLog } from '../store/network-log.ts';
+import { appendEvent } from '../store/events.ts';
+import { networkLogFile, openNetworkLog } from '../store/network-log.ts';
 import type { Loaded, RunNetworkInput } from './run-network.ts';
 import type { TaskSecrets } from './secrets.ts';
 import { splitPem, systemBundle } from './system-bundle.ts';
@@ -23,7 +23,7 @@ export async function startGateway(
 ): Promise<Loaded> {
   const { world } = input;
   const policy = input.config.network;
-  const log = openNetworkLog(join(world.stateDir, 'network', `${input.id}-${input.startedAtMs}.jsonl`), {
+  const log = openNetworkLog(networkLogFile(world.stateDir, input.id, input.startedAtMs), {
     task: input.id,
     project: input.project,
     startedAt: new Date(input.startedAtMs).toISOString(),
@@ -42,10 +42,13 @@ export async function startGateway(
       run.onDecision(decision);
       log.append(decision);
     },
-    onLimit({ first, reason }) {
-      if (first) input.notice(`Network: ${reason}.`);
+    onLimit({ first, limit, reason }) {
+      if (!first) return;
+      input.notice(`Network: ${reason}.`);
+      appendEvent(input.events, { task: input.id, type: 'network.limit-reached', at: world.now(), limit, reason });
     },
     onAsk({ host, port }) {
+      appendEvent(input.events, { task: input.id, type: 'network.asked', at: world.now(), host, port });
       input.notice(
         `Network: ${host}:${port} is asked for. Answer with: ags allow ${host}${port === 443 ? '' : `:${port}`}`,
       );
@@ -63,6 +66,8 @@ export async function startGateway(
     close() {
       gateway.close();
       log.close();
+      const trouble = log.trouble();
+      if (trouble !== null) input.notice(`The log of the network could not be written (${trouble}).`);
     },
   };
 }

@@ -33,6 +33,8 @@ export interface RunNetworkInput {
   readonly id: string;
   readonly startedAtMs: number;
   readonly project: string;
+  /** The file of the task's events. */
+  readonly events: string;
   readonly config: Pick<EffectiveConfig, 'network'>;
   readonly grants: readonly PlacedGrant[];
   readonly secrets: TaskSecrets;

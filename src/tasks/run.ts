@@ -68,6 +68,7 @@ async function runTask(world: World, request: RunRequest): Promise<RunResult> {
       id,
       startedAtMs: run.startedAtMs,
       project: plan.project.root,
+      events: paths.events,
       config: plan.config,
       grants: plan.network.grants,
       secrets: plan.network.secrets,

@@ -10,8 +10,8 @@ import { readGatewayFile, type GatewayFile } from '../config/gateway-file.ts';
 import { serveAdmin } from '../gateway/admin.ts';
 import { createGateway, type Gateway } from '../gateway/gateway.ts';
 import { readValue } from '../gateway/values.ts';
-import { openNetworkLog } from '../store/network-log.ts';
 import { bindSecrets, ownAddresses, readUpstreams, trustedRoots } from './gateway-load.ts';
+import { openRotatingLog } from './rotating-log.ts';
 import { prepareSecrets } from './secrets.ts';
 import type { World } from './world.ts';
 
@@ -29,10 +29,7 @@ export async function serveGateway(world: World, path: string, notice: (text: st
   if (file.token === null) for (const place of file.listen) if (!isLocal(place)) throw needsToken(place);
   const token = file.token === null ? null : await readValue(file.token, world);
   const startedMs = world.now().getTime();
-  const log =
-    file.log === null
-      ? null
-      : openNetworkLog(file.log, { task: 'gateway', project: path, startedAt: new Date(startedMs).toISOString() });
+  const log = file.log === null ? null : openRotatingLog(file.log, path, world.now);
   const secrets = await prepareSecrets(config.network, config.secrets, world.now);
   const gateway = createGateway({
     run: 'gateway',

@@ -247,9 +247,16 @@ export function readText(socket: Socket, until?: RegExp, waitMs = 5000): Promise
 }
 
 /** TLS over a tunnel; rejects if the handshake does not come about. */
-export function startTls(socket: Socket, servername: string, world: World): Promise<TLSSocket> {
+export function startTls(
+  socket: Socket,
+  servername: string,
+  world: World,
+  ALPNProtocols: string[] = [],
+): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
-    const secure = tlsConnect({ socket, servername, ca: [world.authority.certificatePem] }, () => resolve(secure));
+    const secure = tlsConnect({ socket, servername, ca: [world.authority.certificatePem], ALPNProtocols }, () =>
+      resolve(secure),
+    );
     secure.once('error', reject);
     socket.once('close', () => reject(new Error('closed')));
   });

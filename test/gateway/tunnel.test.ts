@@ -1,5 +1,6 @@
 // test/gateway/tunnel.test.ts: tunnels that are allowed work as if there were nothing in between.
 import { createHash, randomBytes } from 'node:crypto';
+import { connect as connectHttp2, createSecureServer } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createWorld, ORIGIN, readText, startTls, type World } from './fixture.ts';
@@ -153,4 +154,28 @@ test('SOCKS5 goes the same way: allowed, denied, and by address', async () => {
   const literal = Buffer.from([5, 1, 0, 5, 1, 0, 1, ...ORIGIN.split('.').map(Number), port >> 8, port & 255]);
   expect((await gateway.talk(literal)).slice(2, 4)).toBe('\x05\x02');
   expect(gateway.log.map(({ by, host, verdict }) => `${by} ${host} ${verdict}`)).toContain('socks5 evil.test denied');
+});
+
+test('HTTP/2 goes through a tunnel as it is', async () => {
+  await using world = await createWorld();
+  const server = createSecureServer({ ...world.authority.leafFor('allowed.test') }, (request, response) =>
+    response.end(`${request.httpVersion} ${request.url}`),
+  );
+  await new Promise<void>((resolve) => server.listen(443, ORIGIN, resolve));
+  const gateway = await world.gateway();
+  const socket = await gateway.tunnel('allowed.test');
+  if (typeof socket === 'string') throw new Error(socket);
+  const secure = await startTls(socket, 'allowed.test', world, ['h2']);
+  const session = connectHttp2('https://allowed.test', { createConnection: () => secure });
+  const answers = await Promise.all(
+    ['/one', '/two'].map(async (path) => {
+      const request = session.request({ ':path': path });
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      return Buffer.concat(chunks).toString();
+    }),
+  );
+  expect(answers).toEqual(['2.0 /one', '2.0 /two']);
+  session.destroy();
+  server.close();
 });

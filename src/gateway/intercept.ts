@@ -225,9 +225,10 @@ async function transfer(line: Line, origin: End, given: Exchange): Promise<{ rel
   if (relayed.kind === 'switched') await tunnel(client, origin, redactor, count);
   // Whoever was told the end before it sent its body may send it or not: nobody knows where the next request begins.
   if (relayed.kind === 'passed' && relayed.kept && upload.state === 'sending' && !expectsContinue(head)) {
-    client.socket.setTimeout(HEAD_MS, () => client.socket.destroy());
+    const giveUp = (): void => void client.socket.destroy();
+    client.socket.setTimeout(HEAD_MS, giveUp);
     await uploading;
-    client.socket.setTimeout(0);
+    client.socket.setTimeout(0, giveUp);
   }
   return { relayed, upload };
 }

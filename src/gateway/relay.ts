@@ -24,8 +24,8 @@ const readers = new WeakMap<Socket, FastReader>();
 const BUFFER_BYTES = 65_536;
 const KEPT = 64;
 const spare: Buffer[] = [];
-/** For silence, when one side has said everything; for the last bytes to somebody who does not take them. */
 const HALF_CLOSED_MS = 120_000;
+/** For the last bytes to somebody who does not take them. */
 const FAREWELL_MS = 60_000;
 const NOTHING: Buffer = Buffer.alloc(0);
 
@@ -61,6 +61,8 @@ export function relay(input: {
   /** Gets all that the client has said so far, until it lets it go or ends the connection. */
   readonly firstWords: ((bytes: Buffer) => 'more' | 'go' | 'end') | null;
   readonly done: () => void;
+  /** How long there may be silence when one side has said everything. */
+  readonly halfClosedMs?: number;
 }): void {
   const { client, origin, counter } = input;
   let waiting = false;
@@ -116,7 +118,7 @@ export function relay(input: {
   // Whoever has said everything may still listen; but whether it is still there is not known, so silence has an end then.
   const passEnd = (from: Socket, to: Socket): void => {
     to.end();
-    from.setTimeout(HALF_CLOSED_MS, end);
+    from.setTimeout(input.halfClosedMs ?? HALF_CLOSED_MS, end);
   };
   client.on('end', () => passEnd(client, origin));
   origin.on('end', () => passEnd(origin, client));

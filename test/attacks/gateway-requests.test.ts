@@ -118,6 +118,25 @@ describe('plain HTTP', () => {
     expect(answer).not.toContain('raw');
   });
 
+  test('uploads that are answered before they end leave nothing behind on a kept connection', async () => {
+    const { world, gateway, heard } = await plain();
+    await using _ = world;
+    const warnings: string[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning.name);
+    process.on('warning', onWarning);
+    const socket = await tunnelTo(gateway, 'plain.test', 80);
+    for (let i = 0; i < 15; i++) {
+      socket.write('POST / HTTP/1.1\r\nHost: plain.test\r\nContent-Length: 4\r\n\r\n');
+      expect(statusOf(await readText(socket, /ok$/))).toBe('200');
+      socket.write('body');
+      await expect.poll(() => heard.at(-1)).toBe('body');
+      await readText(socket, /ok$/, 50);
+      heard.length = 0;
+    }
+    process.off('warning', onWarning);
+    expect(warnings).toEqual([]);
+  });
+
   test('A74: a name that leads inside is refused here as everywhere', async () => {
     await using world = await createWorld();
     const inner = await world.spy(80, '127.0.0.1');

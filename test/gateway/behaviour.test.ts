@@ -184,7 +184,7 @@ describe('budgets', () => {
     await readText(first);
     expect(origin.heard.length).toBeLessThanOrEqual(100_000);
     const spent = 'the 100000 bytes that this run may send are spent (network.limits.bytesOut)';
-    expect(linesOf(gateway)).toEqual([`denied: ${spent}`]);
+    await expect.poll(() => linesOf(gateway)).toEqual([`denied: ${spent}`]);
     const later = await gateway.talk(connectTo(`allowed.test:${origin.port}`));
     expect(later).toMatch(/^HTTP\/1\.1 503 ags: refused by the network policy of this sandbox: the 100000 bytes /);
     // One that was open before cannot send any more either.
@@ -255,7 +255,7 @@ describe('clients that are slow or gone', () => {
     expect([await silentEnd, await slowEnd]).toEqual(['', '']);
     clearInterval(typing);
     expect(await hears(tunnel, 'served')).toBe(true);
-    expect(linesOf(gateway)).toEqual(Array(2).fill('failed: it did not say where to in time'));
+    await expect.poll(() => linesOf(gateway)).toEqual(Array(2).fill('failed: it did not say where to in time'));
   });
 
   test('a tunnel to port 443 whose TLS does not begin in time is closed, and the origin with it', async () => {
@@ -268,9 +268,9 @@ describe('clients that are slow or gone', () => {
       await readText(socket);
       expect(socket.destroyed || socket.readableEnded).toBe(true);
     }
-    expect(linesOf(gateway)).toEqual(Array(3).fill('denied: its TLS did not begin in time'));
+    await expect.poll(() => linesOf(gateway)).toEqual(Array(3).fill('denied: its TLS did not begin in time'));
     await expect.poll(() => origin.sockets.every((socket) => socket.destroyed)).toBe(true);
-    expect([origin.heard, gateway.gateway.stats.open]).toEqual(['', 0]);
+    await expect.poll(() => [origin.heard, gateway.gateway.stats.open]).toEqual(['', 0]);
   });
 
   test('A70: an endless head is cut at 64 kB, whatever it is made of', async () => {
@@ -293,8 +293,8 @@ describe('clients that are slow or gone', () => {
     const gateway = await world.gateway({ waits: { firstWordsMs: 60_000 } });
     for (const words of ['', 'CONNECT allo', '\x05', '\x05\x01\x00\x05\x01'])
       await gateway.talk(Buffer.from(words, 'latin1'), { end: true });
-    expect(linesOf(gateway)).toEqual(Array(4).fill('failed: it went away before it said where to'));
-    expect(gateway.gateway.stats.open).toBe(0);
+    await expect.poll(() => linesOf(gateway)).toEqual(Array(4).fill('failed: it went away before it said where to'));
+    await expect.poll(() => gateway.gateway.stats.open).toBe(0);
   });
 
   test('a client that has ended before its connection is open is heard to the end, and answered', async () => {
@@ -342,7 +342,7 @@ describe('clients that are slow or gone', () => {
     socket.resetAndDestroy();
     await expect.poll(() => origin.sockets[0]?.destroyed).toBe(true);
     await expect.poll(() => gateway.log).toMatchObject([{ verdict: 'allowed', bytesOut: 5 }]);
-    expect(gateway.gateway.stats.open).toBe(0);
+    await expect.poll(() => gateway.gateway.stats.open).toBe(0);
   });
 });
 
@@ -360,7 +360,7 @@ describe('origins that are slow or gone', () => {
     await expect
       .poll(() => gateway.log.map(({ verdict, port }) => `${verdict} ${port}`))
       .toEqual(['failed 1', 'failed 443', `allowed ${resets}`]);
-    expect(gateway.gateway.stats.open).toBe(0);
+    await expect.poll(() => gateway.gateway.stats.open).toBe(0);
   });
 
   test('a name server that does not answer costs one host its time, and no other', async () => {
@@ -416,8 +416,37 @@ describe('origins that are slow or gone', () => {
     await expect.poll(dials).toBe(before + 21);
     for (const socket of sockets) socket.resetAndDestroy();
     await expect.poll(dials).toBe(before);
-    expect(linesOf(gateway)).toEqual(Array(21).fill('failed: it went away before the connection was open'));
-    expect(gateway.gateway.stats.open).toBe(0);
+    await expect
+      .poll(() => linesOf(gateway))
+      .toEqual(Array(21).fill('failed: it went away before the connection was open'));
+    await expect.poll(() => gateway.gateway.stats.open).toBe(0);
+  });
+});
+
+describe('a proxy of the user on the way', () => {
+  test('one that never answers is let go when the client has gone, and given up in time when it has not', async () => {
+    await using world = await createWorld();
+    const proxy = await world.spy(0, '127.0.0.1');
+    const upstream = {
+      kind: 'http',
+      host: '127.0.0.1',
+      port: proxy.port,
+      auth: null,
+      hosts: null,
+      resolve: 'here',
+    } as const;
+    const gateway = await world.gateway({ upstreams: [upstream], waits: { connectMs: 1500 } });
+    const gone = await gateway.connect();
+    gone.write(connectTo('allowed.test:443'));
+    await expect.poll(() => proxy.heard).toMatch(/^CONNECT /);
+    gone.resetAndDestroy();
+    await expect
+      .poll(() => proxy.sockets[0]?.readableEnded || proxy.sockets[0]?.destroyed, { timeout: 900 })
+      .toBe(true);
+    await expect.poll(() => linesOf(gateway)).toEqual(['failed: it went away before the connection was open']);
+    const answer = await gateway.talk(connectTo('allowed.test:443'));
+    expect(answer).toMatch(/^HTTP\/1\.1 504 ags: allowed\.test:443 is allowed, .* did not answer in time/);
+    await expect.poll(() => gateway.gateway.stats.open).toBe(0);
   });
 });
 
@@ -449,7 +478,7 @@ describe('the end', () => {
     ]);
     await Promise.all(ended.map((end) => Promise.race([end, sleep(2000)])));
     await expect.poll(() => origin.sockets[0]?.destroyed).toBe(true);
-    expect(gateway.gateway.stats.open).toBe(0);
+    await expect.poll(() => gateway.gateway.stats.open).toBe(0);
     // Who comes too late finds nobody, and nothing is written after the end.
     expect(await gateway.talk(connectTo('evil.test:443'))).toBe('');
     await sleep(100);
@@ -471,7 +500,7 @@ describe('the end', () => {
       },
     });
     expect(await gateway.talk(connectTo('allowed.test:443'))).toBe('');
-    expect(linesOf(gateway)).toEqual(['failed: a mistake of the gateway itself (TypeError)']);
-    expect(gateway.gateway.stats.open).toBe(0);
+    await expect.poll(() => linesOf(gateway)).toEqual(['failed: a mistake of the gateway itself (TypeError)']);
+    await expect.poll(() => gateway.gateway.stats.open).toBe(0);
   });
 });

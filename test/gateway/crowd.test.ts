@@ -155,6 +155,74 @@ test(
   },
 );
 
+test('mangled requests for a host that is not allowed reach nobody, at any door', { timeout: 120_000 }, async () => {
+  await using world = await createWorld();
+  for (const name of ['evil.test', 'test']) world.names.set(name, [ORIGIN]);
+  const spies = await Promise.all([443, 80].map((port) => world.spy(port)));
+  const secrets = [
+    {
+      name: 'key',
+      host: 'allowed.test',
+      port: 443,
+      header: 'x',
+      value: 'v',
+      placeholder: 'p',
+      send: null,
+      viaEndpoint: true,
+    },
+  ];
+  const gateway = await world.gateway({
+    authority: world.authority,
+    secrets,
+    policy: { limits: { ...LIMITS, connections: 10_000 } },
+  });
+  const seed = Number(process.env['AGS_SEED'] ?? Date.now() % 1_000_000);
+  const random = generator(seed);
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+  const doors = [gateway.port, await gateway.door({ kind: 'web' }), await gateway.door({ kind: 'endpoint' })];
+  const scripts = [
+    connectTo('evil.test:443') + helloFor('evil.test').toString('latin1'),
+    'GET http://evil.test/?allowed.test HTTP/1.1\r\nHost: evil.test\r\n\r\n',
+    'POST /other/allowed.test HTTP/1.1\r\nHost: evil.test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    socks('evil.test', 443).toString('latin1'),
+    helloFor('evil.test').toString('latin1'),
+  ];
+  const noise = [
+    '\r\n',
+    '\n',
+    '\0',
+    ' ',
+    ':',
+    '@',
+    '.',
+    '/',
+    'Host: allowed.test\r\n',
+    ':443',
+    '%00',
+    '\xff',
+    '\x05\x01\x00',
+    '[::1]',
+  ];
+  function mangle(text: string): Buffer {
+    let result = text;
+    for (let times = Math.floor(random() * 4); times >= 0; times--) {
+      const at = Math.floor(random() * result.length);
+      const cut = random() < 0.5 ? 0 : Math.floor(random() * 4);
+      result = result.slice(0, at) + (random() < 0.3 ? '' : pick(noise)) + result.slice(at + cut);
+    }
+    return Buffer.from(result, 'latin1');
+  }
+  const count = 4000;
+  for (let begun = 0; begun < count; begun += 100)
+    await Promise.all(
+      Array.from({ length: 100 }, () => gateway.talk(mangle(pick(scripts)), { port: pick(doors), end: true })),
+    );
+  await expect.poll(() => gateway.gateway.stats.open, { timeout: 20_000 }).toBe(0);
+  expect([spies.map(({ connections }) => connections), world.asked], `seed ${seed}`).toEqual([[0, 0], []]);
+  expect(gateway.log).toHaveLength(count);
+  expect(gateway.log.filter(({ verdict }) => verdict === 'allowed')).toEqual([]);
+});
+
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
 /** The same numbers for the same seed. */

@@ -219,6 +219,7 @@ export async function createWorld(): Promise<World> {
 /** What comes until the other side ends, the text matches, or time is over. What comes after the match is left to be read. */
 export function readText(socket: Socket, until?: RegExp, waitMs = 5000): Promise<string> {
   return new Promise((resolve) => {
+    if (socket.destroyed || socket.readableEnded) return resolve('');
     let text = '';
     const stop = (): void => {
       clearTimeout(timer);

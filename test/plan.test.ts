@@ -181,6 +181,7 @@ describe('the plan of a sandbox, in full', () => {
       --setenv LOGNAME dev
       --setenv SHELL /bin/bash
       --setenv TMPDIR /tmp
+      --setenv https_proxy http://127.0.0.1:3128
       --setenv LOG_LEVEL debug
       --setenv AGS_SANDBOX 1
       --setenv AGS_TASK npm-test-4kd2
@@ -222,7 +223,7 @@ describe('the plan of a sandbox, in full', () => {
       made /etc/group "root:x:0:\\ndev:x:1000:\\nnogroup:x:65534:\\n"
       made /etc/hosts "127.0.0.1 localhost sandbox\\n::1 localhost\\n"
       made /etc/hostname "sandbox\\n"
-      made /etc/resolv.conf "# No name server: names are resolved outside the sandbox.\\n""
+      made /etc/resolv.conf "nameserver 127.0.0.1\\n""
     `);
   });
 
@@ -255,6 +256,7 @@ describe('the plan of a sandbox, in full', () => {
       --setenv LOGNAME agent
       --setenv SHELL /bin/bash
       --setenv TMPDIR /tmp
+      --setenv https_proxy http://127.0.0.1:3128
       --setenv LOG_LEVEL debug
       --setenv AGS_SANDBOX 1
       --setenv AGS_TASK npm-test-4kd2
@@ -298,7 +300,7 @@ describe('the plan of a sandbox, in full', () => {
       made /etc/group "root:x:0:\\nagent:x:1001:\\nnogroup:x:65534:\\n"
       made /etc/hosts "127.0.0.1 localhost sandbox\\n::1 localhost\\n"
       made /etc/hostname "sandbox\\n"
-      made /etc/resolv.conf "# No name server: names are resolved outside the sandbox.\\n""
+      made /etc/resolv.conf "nameserver 127.0.0.1\\n""
     `);
   });
 
@@ -481,12 +483,12 @@ describe.each(CALLERS)('ags plan as %s', (caller) => {
         .slice(1) ?? [];
     expect(section('Hidden')).toEqual(['  .env']);
     expect(section('Visible although')).toEqual(['  keys/dev.pem']);
-    expect(section('Environment')).toEqual(
+    expect(section('Environment').map((line) => line.trim().split(/ +/))).toEqual(
       expect.arrayContaining([
-        '  MY_TOKEN     (set)',
-        '  MODE         test',
-        '  AGS_TASK     <new>',
-        '  LANG         C.UTF-8',
+        ['MY_TOKEN', '(set)'],
+        ['MODE', 'test'],
+        ['AGS_TASK', '<new>'],
+        ['LANG', 'C.UTF-8'],
       ]),
     );
     expect(section('Limits').at(-1)).toBe('  time       watched             90 s from start to end');

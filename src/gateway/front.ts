@@ -40,6 +40,7 @@ function serveHead(visit: Visit, head: RequestHead, bytes: Buffer, travel: Trave
   if (head.method !== 'CONNECT') return servePlain(visit, head, bytes, travel);
   visit.by = 'connect';
   const place = readAuthority(head.target);
+  if (place === null && isOddAddress(head.target)) return refuse(visit, 403, ODD_ADDRESS);
   if (place === null || place.port === null) return refuse(visit, 400, 'a CONNECT needs one host and one port');
   if (!agrees(head, place.name.host, place.port)) return refuse(visit, 400, 'its Host is not that of the CONNECT');
   const rest = bytes.subarray(head.bytes);
@@ -56,6 +57,7 @@ function servePlain(visit: Visit, head: RequestHead, bytes: Buffer, travel: Trav
   visit.by = 'http';
   const match = /^http:\/\/([^/?#]+)([/?].*)?$/i.exec(head.target);
   const place = match === null ? null : readAuthority(match[1] ?? '');
+  if (place === null && isOddAddress(match?.[1] ?? '')) return refuse(visit, 403, ODD_ADDRESS);
   if (place === null)
     return refuse(visit, 400, 'this is a proxy: it takes CONNECT, and requests for http:// URLs in full');
   const port = place.port ?? 80;
@@ -72,6 +74,14 @@ export function readAuthority(text: string): { name: HostName; port: number | nu
   const name = match === null ? null : canonicalHost(match[1] ?? '');
   const port = match?.[2] === undefined ? null : Number(match[2]);
   return name === null || port === 0 || (port ?? 0) > 65_535 ? null : { name, port };
+}
+
+const ODD_ADDRESS =
+  'network policy: an address has to be written as four decimal numbers, and to be allowed as such. Do not look for a way round';
+
+/** 127.1, 2130706433, 0x7f000001, 0177.0.0.1: some take these for addresses, so nobody may. */
+function isOddAddress(authority: string): boolean {
+  return /^(?:0x[0-9a-f]*|\d+)(?:\.(?:0x[0-9a-f]*|\d+))*\.?(?::\d+)?$/i.test(authority);
 }
 
 function agrees(head: RequestHead, host: string, port: number): boolean {

@@ -58,7 +58,9 @@ function story() {
     'no secret was seen inside',
   );
 
-  step('3. It tried to send something to a host that no rule allows. That is written down, with the program that asked.');
+  step(
+    '3. It tried to send something to a host that no rule allows. That is written down, with the program that asked.',
+  );
   const log = ags(['net', 'log', '--denied']);
   check(run.stderr.includes('refused evil.test'), 'the host was refused');
   check(log.stdout.includes('evil.test'), 'and the log says so');

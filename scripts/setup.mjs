@@ -62,7 +62,14 @@ function sourceStamp() {
   return hash.digest('hex');
 }
 
-const PACKAGES = { bwrap: 'bubblewrap', prlimit: 'util-linux', unshare: 'util-linux' };
+const PACKAGES = {
+  bwrap: 'bubblewrap',
+  prlimit: 'util-linux',
+  unshare: 'util-linux',
+  psql: 'postgresql',
+  javac: 'default-jdk-headless',
+  keytool: 'default-jdk-headless',
+};
 const MANAGERS = [
   { program: 'apt-get', before: ['apt-get', 'update', '-qq'], install: ['apt-get', 'install', '-y', '-qq'] },
   { program: 'dnf', install: ['dnf', 'install', '-y', '-q'] },

@@ -6,7 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NEEDED, root, setUp } from './setup.mjs';
 
-await setUp({ programs: [...NEEDED, 'tmux'] });
+// Real clients and servers: what a sandbox reaches through its gateway is tried with them.
+const CLIENTS = ['curl', 'wget', 'openssl', 'python3', 'psql', 'javac', 'keytool'];
+
+await setUp({ programs: [...NEEDED, 'tmux', ...CLIENTS] });
 const some = process.argv.slice(2);
 const checks =
   some.length > 0

@@ -126,6 +126,10 @@ describe('trust', () => {
       'network.limits.perSecond': 201,
       'network.limits.bytesOut': 'none',
       secrets: [{ name: 'a', host: 'example.com', env: 'A', from: { env: 'A' } }],
+      'gateway.listen': ['127.0.0.1:3128'],
+      'gateway.admin': '127.0.0.1:9180',
+      'gateway.log': '/tmp/log',
+      'gateway.tokenFile': '/tmp/token',
       'review.risky': ['x'],
     };
     const keys = listKeys().filter(({ path, kind }) => kind !== 'section' && !path.includes('[]'));

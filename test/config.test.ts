@@ -151,7 +151,8 @@ describe('layers', () => {
 });
 
 describe('errors', () => {
-  const known = 'user, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, review';
+  const known =
+    'user, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, gateway, review';
   test.each([
     ['bogus: 1\n', `ags.yaml:1:1: unknown key "bogus"; known are ${known}`],
     ['hide: []\n\nmount: []\n', 'ags.yaml:3:1: unknown key "mount" (did you mean "mounts"?)'],

@@ -5,7 +5,6 @@ import type { EffectiveConfig } from './effective.ts';
 import { mergeLayers, type World } from './merge.ts';
 import { parseLayer } from './parse.ts';
 import { readLayerFile } from './read.ts';
-import { readSource } from './secrets.ts';
 
 export interface GatewayFile {
   readonly config: EffectiveConfig;
@@ -20,7 +19,7 @@ export function readGatewayFile(path: string, world: World): GatewayFile {
   if (file === undefined)
     throw new AgsError('config.invalid', `${path} does not exist.`, { hint: 'See: ags help gateway' });
   const layer = parseLayer(file);
-  const { listen = [], admin, log, token } = layer.values.gateway ?? {};
+  const { listen = [], admin, log, tokenFile } = layer.values.gateway ?? {};
   if (listen.length === 0)
     throw new AgsError('config.invalid', `${path} does not say where to listen (gateway.listen).`, {
       hint: 'For example: gateway: { listen: ["127.0.0.1:3128"] }',
@@ -30,6 +29,6 @@ export function readGatewayFile(path: string, world: World): GatewayFile {
     listen,
     admin: admin ?? null,
     log: log ?? null,
-    token: token === undefined ? null : readSource(token, layer, 'gateway.token', world.home),
+    token: tokenFile === undefined ? null : { file: tokenFile },
   };
 }

@@ -297,10 +297,10 @@ export const ConfigFile = section({
       description: 'The file of the decision log.',
       examples: ['/var/log/ags/network.jsonl'],
     }),
-    token: source.meta({
+    tokenFile: text(PLACE, WORDS.place).meta({
       description:
-        'What clients have to give as the password of the proxy. Needed where others than this machine can connect.',
-      examples: [{ env: 'AGS_GATEWAY_TOKEN' }],
+        'A file with what clients have to give as the password of the proxy. Needed where others than this machine can connect.',
+      examples: ['/run/secrets/gateway-token'],
     }),
   })
     .partial()

@@ -96,7 +96,7 @@ function isLocal(place: string): boolean {
 
 function needsToken(place: string): AgsError {
   return new AgsError('config.invalid', `${place} can be reached from other machines, so clients must have a token.`, {
-    hint: 'For example: gateway: { token: { env: AGS_GATEWAY_TOKEN } }',
+    hint: 'For example: gateway: { tokenFile: /run/secrets/gateway-token }',
   });
 }
 

@@ -3,17 +3,21 @@ import type { Attack } from './attack.ts';
 
 const perl = String.raw;
 
+/** By these programs find the gateway. */
+const NETWORK =
+  'http_proxy HTTP_PROXY https_proxy HTTPS_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY NODE_USE_ENV_PROXY YARN_HTTP_PROXY YARN_HTTPS_PROXY ELECTRON_GET_USE_PROXY JAVA_TOOL_OPTIONS';
+
 export const IDENTITY_ATTACKS: readonly Attack[] = [
   {
     id: 'A135',
     what: 'find a variable that is not on the list',
-    perl: perl`my %may = map { $_ => 1 } qw(PATH HOME USER LOGNAME SHELL TMPDIR TERM LANG PWD OLDPWD SHLVL _ AGS_SANDBOX AGS_TASK); for (sort keys %ENV) { print "$_ = there\n" unless $may{$_} } print "searched\n"`,
+    perl: perl`my %may = map { $_ => 1 } qw(PATH HOME USER LOGNAME SHELL TMPDIR TERM LANG PWD OLDPWD SHLVL _ AGS_SANDBOX AGS_TASK ${NETWORK}); for (sort keys %ENV) { print "$_ = there\n" unless $may{$_} } print "searched\n"`,
     expect: ['searched'],
   },
   {
     id: 'A135',
     what: "find the caller's variables in the environment of any process",
-    perl: perl`my %may = map { $_ => 1 } qw(PATH HOME USER LOGNAME SHELL TMPDIR TERM LANG PWD OLDPWD SHLVL _ AGS_SANDBOX AGS_TASK AGS_RUN); for my $file (glob '/proc/[0-9]*/environ') { for (split /\0/, slurp($file) // '') { my ($name) = split /=/; print "$file $name = there\n" unless $may{$name} } } print "searched\n"`,
+    perl: perl`my %may = map { $_ => 1 } qw(PATH HOME USER LOGNAME SHELL TMPDIR TERM LANG PWD OLDPWD SHLVL _ AGS_SANDBOX AGS_TASK AGS_RUN ${NETWORK}); for my $file (glob '/proc/[0-9]*/environ') { for (split /\0/, slurp($file) // '') { my ($name) = split /=/; print "$file $name = there\n" unless $may{$name} } } print "searched\n"`,
     expect: ['searched'],
   },
   {

@@ -36,15 +36,15 @@ export const NETWORK_ATTACKS: readonly Attack[] = [
   },
   {
     id: 'A42',
-    what: 'learn of a proxy, or use curl without one',
-    perl: perl`for (sort keys %ENV) { print "$_ = a proxy\n" if /proxy/i } my $code = system('curl', '-s', '-m', '3', '-o', '/dev/null', 'https://1.1.1.1/') >> 8; line($code == 0 ? 'fetched' : 'failed', 'curl')`,
+    what: 'learn of another proxy than the gateway, or use curl without one',
+    perl: perl`for (sort keys %ENV) { print "$_ = a proxy\n" if /proxy/i && !/^no_proxy$/i && $ENV{$_} !~ m{^(1|http://127\.0\.0\.1:3128)$} } my $code = system('curl', '-s', '--noproxy', '*', '-m', '3', '-o', '/dev/null', 'https://1.1.1.1/') >> 8; line($code == 0 ? 'fetched' : 'failed', 'curl')`,
     expect: ['failed'],
   },
   {
     id: 'A42',
     what: 'have another interface, route or name server',
-    perl: perl`my @names = slurp('/proc/net/dev') =~ /^\s*([^\s:]+):/mg; line("@names", 'interfaces'); my @routes = split /\n/, slurp('/proc/net/route'); line(@routes > 1 ? 'routes' : 'none', 'routes'); line(slurp('/etc/resolv.conf') =~ /^nameserver/m ? 'named' : 'none', 'name server')`,
-    expect: ['lo', 'none'],
+    perl: perl`my @names = slurp('/proc/net/dev') =~ /^\s*([^\s:]+):/mg; line("@names", 'interfaces'); my @routes = split /\n/, slurp('/proc/net/route'); line(@routes > 1 ? 'routes' : 'none', 'routes'); line(join(',', slurp('/etc/resolv.conf') =~ /^nameserver (.*)/mg) || 'none', 'name server')`,
+    expect: ['lo', 'none', '127.0.0.1'],
   },
   {
     id: 'A69',

@@ -6,7 +6,7 @@ const verb: Verb = {
   summary: 'run the gateway on its own, for containers and clusters',
   usage: 'gateway --config <file>',
   about:
-    'The same gateway that every sandbox has: an HTTP, CONNECT and SOCKS5 proxy that lets through what the rules of the file allow\nand writes every decision down. The file has the keys of ags.yaml and a section of its own:\n\n  gateway:\n    listen: ["127.0.0.1:3128", "unix:/run/ags/gateway.sock"]\n    admin: 127.0.0.1:9180       # /healthz and /metrics\n    log: /var/log/ags/network.jsonl\n    token: { env: AGS_GATEWAY_TOKEN }\n  network:\n    defaults: false\n    allow: [github.com, "*.example.com"]\n\nSIGHUP reads the rules again: open connections stay, a file that is wrong changes nothing.',
+    'The same gateway that every sandbox has: an HTTP, CONNECT and SOCKS5 proxy that lets through what the rules of the file allow\nand writes every decision down. The file has the keys of ags.yaml and a section of its own:\n\n  gateway:\n    listen: ["127.0.0.1:3128", "unix:/run/ags/gateway.sock"]\n    admin: 127.0.0.1:9180       # /healthz and /metrics\n    log: /var/log/ags/network.jsonl\n    tokenFile: /run/secrets/gateway-token\n  network:\n    defaults: false\n    allow: [github.com, "*.example.com"]\n\nSIGHUP reads the rules again: open connections stay, a file that is wrong changes nothing.',
   examples: ['ags gateway --config gateway.yaml', 'curl -x http://127.0.0.1:3128 https://github.com'],
   options: { config: { type: 'string', value: 'file', about: 'where to listen and what to allow' } },
   async run(args, ctx) {

@@ -92,6 +92,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
       'limit-tmp',
       'limit-cpu',
       'limit-time',
+      'gateway',
       'disk',
       'leftovers',
       'config',

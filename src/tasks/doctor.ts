@@ -1,6 +1,6 @@
 // tasks/doctor.ts: what works on this machine, and what does not, each with the command that puts it right.
 // Invariant: `ready` says what `ags exec` would do, because it comes from the same probe and the same sentences.
-import { mkdtempSync, statfsSync } from 'node:fs';
+import { mkdtempSync, realpathSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -141,9 +141,15 @@ async function checkGateway({ world, trial, config }: Facts): Promise<Finding | 
       'Allow unprivileged user namespaces, or go on without a network',
     );
   const { testNetwork } = await import('./net-test.ts');
-  const project = mkdtempSync(join(tmpdir(), 'ags-doctor-'));
+  // Of its own are the project, and the state and what is remembered of it: nothing may be left, nor mistaken for the user's.
+  const [stateDir, cacheDir, project] = [
+    join(world.stateDir, 'probe-'),
+    join(world.cacheDir, 'probe-'),
+    join(tmpdir(), 'ags-doctor-'),
+  ].map((prefix) => realpathSync(mkdtempSync(prefix))) as [string, string, string];
   try {
-    const reached = await testNetwork({ ...world, cwd: project }, {}, [{ host: 'host.invalid', port: 443 }], () => {});
+    const place = { ...world, cwd: project, stateDir, cacheDir };
+    const reached = await testNetwork(place, {}, [{ host: 'host.invalid', port: 443 }], () => {});
     return reached[0]?.verdict === 'refused'
       ? ok('The gateway answers, and refuses what no rule allows')
       : missing('A sandbox did not reach its gateway.', 'Run without a network: ags exec --network off');
@@ -151,7 +157,7 @@ async function checkGateway({ world, trial, config }: Facts): Promise<Finding | 
     if (error instanceof AgsError) return sentence(error);
     throw error;
   } finally {
-    removeTree(project);
+    for (const path of [stateDir, cacheDir, project]) removeTree(path);
   }
 }
 

@@ -26,7 +26,7 @@ export interface NetworkLog {
 
 /** Nothing is made before the first decision. */
 export function openNetworkLog(file: string, run: NetworkRun): NetworkLog {
-  let waiting: unknown[] = [];
+  let waiting: Decision[] = [];
   let unwritten = Buffer.alloc(0);
   let timer: NodeJS.Timeout | null = null;
   let fd = -1;
@@ -37,7 +37,7 @@ export function openNetworkLog(file: string, run: NetworkRun): NetworkLog {
   let trouble: string | null = null;
 
   function append(decision: Decision): void {
-    waiting.push({ ...decision, type: 'decision' });
+    waiting.push(decision);
     if (waiting.length >= MAX_WAITING) flush();
     // It does not keep the process alive: whoever ends the run closes the log.
     else timer ??= setTimeout(flush, COLLECT_MS).unref();
@@ -51,14 +51,14 @@ export function openNetworkLog(file: string, run: NetworkRun): NetworkLog {
   }
 
   function takeWaiting(): Buffer[] {
-    const items = seq === 0 ? [{ type: 'run', ...run }, ...waiting] : waiting;
+    const items = waiting;
     waiting = [];
-    const lines: Buffer[] = [];
+    const lines: Buffer[] = seq === 0 ? [lineOf('run', run)] : [];
     let bytes = 0;
     for (const item of items) {
       if (writtenBytes + unwritten.length + bytes >= MAX_BYTES || unwritten.length + bytes >= MAX_UNWRITTEN) lost += 1;
       else {
-        const line = lineOf(item);
+        const line = lineOf('decision', item);
         lines.push(line);
         bytes += line.length;
       }
@@ -66,9 +66,10 @@ export function openNetworkLog(file: string, run: NetworkRun): NetworkLog {
     return lines;
   }
 
-  function lineOf(item: unknown): Buffer {
+  // What stands last in a line counts, whatever stands before it.
+  function lineOf(type: 'run' | 'decision' | 'lost', item: object): Buffer {
     seq += 1;
-    const line = JSON.stringify({ ...(item as object), seq, prev: previous });
+    const line = `${JSON.stringify(item).slice(0, -1)},"type":"${type}","seq":${seq},"prev":"${previous}"}`;
     previous = hash('sha256', line, 'hex');
     return Buffer.from(`${line}\n`);
   }
@@ -91,7 +92,7 @@ export function openNetworkLog(file: string, run: NetworkRun): NetworkLog {
   function close(): void {
     flush();
     if (lost > 0) {
-      unwritten = Buffer.concat([unwritten, lineOf({ type: 'lost', count: lost })]);
+      unwritten = Buffer.concat([unwritten, lineOf('lost', { count: lost })]);
       write();
     }
     if (fd >= 0) closeSync(fd);

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createWorld, ORIGIN, type World } from './gateway/fixture.ts';
+import { startHttpProxy, startSocksProxy } from './gateway/proxies.ts';
 import { CALLERS, createMachine, giveTo, type Caller, type Machine } from './harness.ts';
 
 interface Place extends AsyncDisposable {
@@ -204,6 +205,31 @@ java /tmp/G.java`,
     expect(result.stdout).toBe('200\n403\n403\n400\n400\n421\n');
     expect(place.requests).toHaveLength(1);
   });
+
+  test.each(['http', 'socks5'] as const)(
+    'an upstream proxy of kind %s is used, with its password, for its hosts alone',
+    async (kind) => {
+      const names = { 'one.test': ORIGIN, 'two.test': ORIGIN };
+      const proxy = await (kind === 'http' ? startHttpProxy(names, 'me:pass') : startSocksProxy(names, 'me:pass'));
+      try {
+        await using place = await createPlace(
+          caller,
+          `  allow: [one.test, two.test]\n  upstream:\n    - { proxy: "${kind}://127.0.0.1:${proxy.port}", auth: { env: PROXY_AUTH }, hosts: [one.test], resolve: there }\n`,
+        );
+        const script =
+          'curl -sS --cacert ca.crt https://one.test/ && curl -sS --cacert ca.crt https://two.test/; env | grep -c me:pass';
+        const result = await place.machine.ags(['exec', '--', 'sh', '-c', script], { env: { PROXY_AUTH: 'me:pass' } });
+        expect(result.stdout).toBe('you sent nothing\nyou sent nothing\n0\n');
+        expect(place.requests).toHaveLength(2);
+        // A SOCKS5 client says three things before it is let through.
+        expect(proxy.heard).toHaveLength(kind === 'http' ? 1 : 3);
+        // Who looks names up was said: the proxy did, for its host; this machine did, for the other.
+        expect(place.world.asked).toEqual(['two.test']);
+      } finally {
+        await proxy.close();
+      }
+    },
+  );
 
   test('when the bytes that may leave are spent, nothing more leaves, and that is said', async () => {
     await using place = await createPlace(caller, '  allow: [one.test]\n  limits: { bytesOut: 100k }\n');

@@ -84,7 +84,8 @@ export function relay(input: {
   };
   const pass = (chunk: Buffer): void => {
     if (!counter.out(chunk.length)) return end();
-    if (origin.write(chunk)) return;
+    // What the kernel took at once needs no pause, however large it was.
+    if (origin.write(chunk) || origin.writableLength === 0) return;
     waiting = true;
     client.pause();
     origin.once('drain', () => client.resume());

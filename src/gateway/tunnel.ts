@@ -85,6 +85,7 @@ function helloProblem(bytes: Buffer, host: string): string | null {
   if (hello.kind === 'more') return 'more';
   if (hello.kind === 'bad') return `what was sent is not TLS: ${hello.problem}`;
   if (hello.ech) return 'its TLS hides the name of the host (ECH)';
+  if (hello.serverName === host) return null;
   // An address has no name to give.
   const named = hello.serverName === null ? null : canonicalHost(hello.serverName);
   if (hello.serverName === null && canonicalHost(host.includes(':') ? `[${host}]` : host)?.kind === 'ip') return null;

@@ -57,7 +57,6 @@ export interface VisitsInput {
 }
 
 type Line = { -readonly [Name in keyof Decision]: Decision[Name] };
-const EMPTY = { run: '', by: 'connect', host: '', port: 0 } as const;
 
 /** 2026-03-04T05:06:07.089Z; most of it is the same for a second. */
 function createTime(): (ms: number) => string {
@@ -154,9 +153,23 @@ export function createVisits(input: VisitsInput): Visits {
         },
         identified: () => Promise.race([program, new Promise((resolve) => setTimeout(resolve, IDENTIFIED_MS).unref())]),
         in: (bytes) => void (bytesIn += bytes),
-        request(line) {
+        request({ method, path, verdict, reason, bytesOut: sent, bytesIn: received, ms }) {
           told = true;
-          put({ ...EMPTY, ...line, at: timeOf(now() - line.ms) });
+          const at = timeOf(now() - ms);
+          put({
+            at,
+            run: '',
+            by,
+            host: '',
+            port: 0,
+            method,
+            path,
+            verdict,
+            reason,
+            bytesOut: sent,
+            bytesIn: received,
+            ms,
+          });
         },
         finish(verdict, reason) {
           if (told) return;

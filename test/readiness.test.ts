@@ -100,7 +100,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
   test('a complete sandbox works here, and nothing is left of the probe', () => {
     using machine = createMachine(caller, { git: false });
     const { startMs, ...trial } = probe(machine);
-    expect(trial).toEqual({ problem: null, overlay: { works: true, why: '' } });
+    expect(trial).toEqual({ problem: null, overlay: { works: true, why: '' }, namespaces: true });
     expect(startMs).toBeGreaterThan(0);
     expect(readdirSync(machine.stateDir)).toEqual(['whiteout']);
   });
@@ -404,12 +404,14 @@ describe('what is remembered', () => {
       kind: 'overlay',
       why: '',
       overlays: true,
+      namespaces: true,
     });
     const first = starts();
     expect(await workspaceKind(world, withBwrap(host, counted), 'auto')).toEqual({
       kind: 'overlay',
       why: '',
       overlays: true,
+      namespaces: true,
     });
     expect(starts()).toBe(first);
     writeFileSync(counted, '#!/bin/sh\nexit 1\n');

@@ -240,27 +240,26 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
     expect(withBwrap(machine, lies[3]?.[1] ?? '', 'off')).toMatchObject({ stdout: '' });
   });
 
-  test.runIf(caller === 'user')(
-    'where nobody but bubblewrap may make namespaces, a sandbox has no network, and that is said',
-    () => {
-      using machine = createMachine(caller);
-      const dir = mkdtempSync('/tmp/ags-unshare-');
-      try {
-        // Inside, where it is asked whether user namespaces can be had, it is the program itself.
-        const refusing = `#!/bin/sh\n[ "$AGS_SANDBOX" != 1 ] || exec /usr/bin/chfn "$@"\necho "unshare: unshare failed: Operation not permitted" >&2\nexit 1\n`;
-        writeFileSync(join(dir, 'unshare'), refusing, { mode: 0o755 });
-        spawnSync('cp', ['/usr/bin/unshare', join(dir, 'real')]);
-        spawnSync('chmod', ['755', dir]);
-        const prepare = `mount --bind ${dir}/real /usr/bin/chfn && mount --bind ${dir}/unshare /usr/bin/unshare`;
-        const run = inNamespace(machine, prepare, EXEC);
-        expect(run).toMatchObject({ code: 0, stdout: 'the command ran\n' });
-        expect(run.stderr).toContain('ags: Workspace: a full copy, because ');
-        expect(run.stderr).toContain('ags: Network: none but loopback, because this system lets no program but bwrap');
-      } finally {
-        rmSync(dir, { recursive: true, force: true });
-      }
-    },
-  );
+  // Root's launcher needs no unshare.
+  const forUsers = caller === 'user' ? test : () => undefined;
+  forUsers('where nobody but bubblewrap may make namespaces, a sandbox has no network, and that is said', () => {
+    using machine = createMachine(caller);
+    const dir = mkdtempSync('/tmp/ags-unshare-');
+    try {
+      // Inside, where it is asked whether user namespaces can be had, it is the program itself.
+      const refusing = `#!/bin/sh\n[ "$AGS_SANDBOX" != 1 ] || exec /usr/bin/chfn "$@"\necho "unshare: unshare failed: Operation not permitted" >&2\nexit 1\n`;
+      writeFileSync(join(dir, 'unshare'), refusing, { mode: 0o755 });
+      spawnSync('cp', ['/usr/bin/unshare', join(dir, 'real')]);
+      spawnSync('chmod', ['755', dir]);
+      const prepare = `mount --bind ${dir}/real /usr/bin/chfn && mount --bind ${dir}/unshare /usr/bin/unshare`;
+      const run = inNamespace(machine, prepare, EXEC);
+      expect(run).toMatchObject({ code: 0, stdout: 'the command ran\n' });
+      expect(run.stderr).toContain('ags: Workspace: a full copy, because ');
+      expect(run.stderr).toContain('ags: Network: none but loopback, because this system lets no program but bwrap');
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
+  });
 
   test.for([false, true])(
     'where user namespaces are forbidden, nothing runs (after a good start: %s)',

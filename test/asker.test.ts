@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import type { SandboxNetwork } from '../src/protocol/spec.ts';
-import { findProgram } from '../src/sandbox/asker.ts';
+import { findAsker } from '../src/sandbox/asker.ts';
 import { runAgain } from './conformance/again.ts';
 import { openNative } from './conformance/native-backend.ts';
 import { createPlace, ended } from './conformance/place.ts';
@@ -25,7 +25,7 @@ async function asker(script: string): Promise<{ found: string | undefined; ms: n
   });
   const socket = await called;
   const began = performance.now();
-  const found = await findProgram(sandbox.initPid, socket.remotePort ?? 0);
+  const found = await findAsker(sandbox.initPid, socket.remotePort ?? 0);
   const ms = performance.now() - began;
   socket.destroy();
   sandbox.kill();
@@ -72,9 +72,9 @@ test('among many processes it is found, or given up, in bounded time', async () 
 });
 
 test('a connection that nobody holds, and a sandbox that is gone, have no answer', async () => {
-  expect(await findProgram(process.pid, 1)).toBeUndefined();
-  expect(await findProgram(4_194_305, 443)).toBeUndefined();
-  expect(await findProgram(-1, Number.NaN)).toBeUndefined();
+  expect(await findAsker(process.pid, 1)).toBeUndefined();
+  expect(await findAsker(4_194_305, 443)).toBeUndefined();
+  expect(await findAsker(-1, Number.NaN)).toBeUndefined();
 });
 
 if (CALLERS.length > 1)

@@ -1,6 +1,6 @@
 // config/network-words.ts: single values of the `network` section, from text to what they mean. Pure.
 // Invariant: one text, one meaning; what could be read in two ways is refused.
-import { canonicalHost } from '../protocol/host-name.ts';
+import { canonicalHost, hostAndPort, readBareHost } from '../protocol/host-name.ts';
 import { parsePlace } from '../protocol/network-rule.ts';
 import type { PublishedPort, TcpGrant, UpstreamProxy } from '../protocol/network.ts';
 
@@ -37,7 +37,7 @@ export function parsePort(value: number | string): PublishedPort | Problem {
 export function parseBlock(text: string): string | Problem {
   const match = /^([0-9a-fA-F:.]+)(?:\/(\d{1,3}))?$/.exec(text);
   const address = match?.[1] ?? '';
-  const host = canonicalHost(address.includes(':') ? `[${address}]` : address);
+  const host = readBareHost(address);
   if (host?.kind !== 'ip') return { problem: 'it is not an address with the length of its block' };
   const { value, bits } = bitsOf(host.host);
   const length = match?.[2] === undefined ? bits : Number(match[2]);
@@ -52,12 +52,11 @@ export function parseBlock(text: string): string | Problem {
 
 /** `127.0.0.1:53`, `[::1]:53`, or without the port. */
 export function parseServer(text: string): string | Problem {
-  const bare = canonicalHost(text.includes(':') ? `[${text}]` : text);
+  const bare = readBareHost(text);
   const place = bare?.kind === 'ip' ? { host: bare.host, port: null } : parsePlace(text);
   if ('problem' in place) return place;
-  const isIPv6 = place.host.includes(':');
-  if (canonicalHost(isIPv6 ? `[${place.host}]` : place.host)?.kind !== 'ip') return { problem: 'it is not an address' };
-  return `${isIPv6 ? `[${place.host}]` : place.host}:${place.port ?? 53}`;
+  if (readBareHost(place.host)?.kind !== 'ip') return { problem: 'it is not an address' };
+  return hostAndPort(place.host, place.port ?? 53);
 }
 
 export function parseProxy(text: string): Pick<UpstreamProxy, 'kind' | 'host' | 'port'> | Problem {

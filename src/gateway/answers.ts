@@ -14,15 +14,22 @@ export function failureSentence(place: string, reason: string): string {
   return `ags: ${place} is allowed, but could not be reached: ${reason}`;
 }
 
-/** Clients that do not show the body of an answer often show its first line. */
-export function httpAnswer(status: number, sentence: string): string {
+/**
+ * The sentence stands in the first line too, which is all that many programs show of a failed request. `kept`: another
+ * request may follow; `bare`: it was a HEAD, so the body is only announced.
+ */
+export function httpAnswer(status: number, sentence: string, how: { kept?: boolean; bare?: boolean } = {}): string {
   const line = onOneLine(sentence);
-  return (
-    `HTTP/1.1 ${status} ${line}\r\n` +
-    'Content-Type: text/plain; charset=us-ascii\r\n' +
-    `Content-Length: ${line.length + 1}\r\nX-Ags: ${status === 403 ? 'policy' : 'gateway'}\r\n` +
-    `${status === 407 ? 'Proxy-Authenticate: Basic realm="ags"\r\n' : ''}Connection: close\r\n\r\n${line}\n`
-  );
+  const head = [
+    `HTTP/1.1 ${status} ${line}`,
+    'Content-Type: text/plain; charset=us-ascii',
+    `Content-Length: ${line.length + 1}`,
+    'Cache-Control: no-store',
+    `X-Ags: ${status === 403 ? 'policy' : 'gateway'}`,
+    ...(status === 407 ? ['Proxy-Authenticate: Basic realm="ags"'] : []),
+    `Connection: ${how.kept === true ? 'keep-alive' : 'close'}`,
+  ];
+  return `${head.join('\r\n')}\r\n\r\n${how.bare === true ? '' : `${line}\n`}`;
 }
 
 /** Said, and then closed: but only when it has been read, or a moment later, since a reset would take the answer away. */
@@ -33,7 +40,8 @@ export function sayAndClose(socket: Socket, text: string | Buffer): void {
   socket.on('close', () => clearTimeout(timer));
 }
 
-const LINGER_MS = 2000;
+/** Closing while the other side still sends would make its kernel throw the answer away. */
+export const LINGER_MS = 2000;
 
 function onOneLine(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]+/g, ' ');

@@ -102,7 +102,8 @@ function passwordOf(head: RequestHead): string {
     : '';
 }
 
-function refuse(visit: Visit, status: number, problem: string): void {
+/** Written down, and said in HTTP. */
+export function refuse(visit: Visit, status: number, problem: string): void {
   visit.finish('denied', problem);
   sayAndClose(visit.socket, httpAnswer(status, `ags: ${problem}`));
 }

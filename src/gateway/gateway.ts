@@ -1,7 +1,7 @@
 // gateway/gateway.ts: the only way out of a sandbox. Doors bring connections in; each is decided, carried and written down.
 // Invariant: one decision function for every door; when the gateway is closed, every connection is.
 import type { Socket } from 'node:net';
-import { canonicalHost } from '../protocol/host-name.ts';
+import { readBareHost } from '../protocol/host-name.ts';
 import type { Decision, Entrance, NetworkPolicy, NetworkRule, TcpGrant } from '../protocol/network.ts';
 import { createGuard } from './address.ts';
 import { httpAnswer, sayAndClose } from './answers.ts';
@@ -146,7 +146,7 @@ export function createGateway(input: GatewayInput): Gateway {
     visits.settled(visit);
     visit.host = grant.host;
     visit.port = grant.hostPort;
-    const kind = canonicalHost(grant.host.includes(':') ? `[${grant.host}]` : grant.host)?.kind ?? 'name';
+    const kind = readBareHost(grant.host)?.kind ?? 'name';
     const opened = await dialer.dial(
       { host: grant.host, port: grant.hostPort, kind, granted: true, exact: true },
       openOrigin,

@@ -4,7 +4,7 @@
 // verified host only. After a mistake of either side the connection ends; it never goes on half understood.
 import type { Socket } from 'node:net';
 import { hostAndPort } from '../protocol/host-name.ts';
-import { answer, closeGently } from './answer.ts';
+import { httpAnswer } from './answers.ts';
 import { createBody } from './body.ts';
 import { readHead, send } from './byte-source.ts';
 import type { Authority } from './certificate.ts';
@@ -13,7 +13,7 @@ import { createRedactor } from './redact.ts';
 import { readRequestHead, type RequestHead } from './request-head.ts';
 import { expectsContinue, type LiveSecret, type Rewritten, secretForms } from './request-rewrite.ts';
 import { type Relayed, relayResponse } from './response-relay.ts';
-import { type Dialled, type End, openClient, openOrigin } from './secure-ends.ts';
+import { closeGently, type Dialled, type End, openClient, openOrigin } from './secure-ends.ts';
 import { tunnel } from './web-socket.ts';
 
 export type { LiveSecret } from './request-rewrite.ts';
@@ -270,6 +270,7 @@ async function refuse(client: End, head: RequestHead | null, status: number, sen
   // A request that was not understood is the last one.
   const understood = head !== null && status !== 400 && status !== 421;
   const kept = understood && head.keepAlive && head.body.kind === 'none' && client.source.state === 'open';
-  const sent = await answer(client, { status, sentence, kept, bare: head?.method === 'HEAD' });
+  const text = httpAnswer(status, sentence, { kept, bare: head?.method === 'HEAD' });
+  const sent = await send(client.socket, Buffer.from(text, 'latin1'));
   return { status, refused: sentence, kept: kept && sent };
 }

@@ -3,7 +3,7 @@
 // rules there are.
 import { hostAndPort } from '../protocol/host-name.ts';
 import type { NetworkRule } from '../protocol/network.ts';
-import { formatRule } from '../protocol/network-rule.ts';
+import { formatRule, isNarrow } from '../protocol/network-rule.ts';
 
 export type Verdict =
   /** `inspect`: the rules speak of methods or paths, so that each request has to be looked at. */
@@ -76,10 +76,6 @@ function deniesPort(rule: NetworkRule, port: number): boolean {
 
 function deniesAll(rule: NetworkRule): boolean {
   return rule.action === 'deny' && !isNarrow(rule);
-}
-
-function isNarrow(rule: NetworkRule): boolean {
-  return rule.methods !== null || rule.path !== null;
 }
 
 function speaksOf(rule: NetworkRule, method: string, path: string): boolean {

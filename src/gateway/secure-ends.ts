@@ -5,6 +5,7 @@
 import { isIP, type Socket } from 'node:net';
 import { connect, createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import { hostAndPort } from '../protocol/host-name.ts';
+import { LINGER_MS } from './answers.ts';
 import { createSource, type Source } from './byte-source.ts';
 import type { Authority } from './certificate.ts';
 
@@ -93,4 +94,19 @@ function contextFor(roots: readonly string[]): SecureContext {
   const context = createSecureContext({ ca: roots.length > 0 ? [...roots] : undefined, minVersion: 'TLSv1.2' });
   contexts.set(roots, context);
   return context;
+}
+
+/** Closing while the client still sends would make its kernel throw the answer away, so what it sends is read for a while. */
+export async function closeGently(client: End): Promise<void> {
+  const { socket, source } = client;
+  if (socket.destroyed) return;
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once('close', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    socket.end();
+    source.discard();
+  });
 }

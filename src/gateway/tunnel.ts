@@ -2,7 +2,7 @@
 // permitted for.
 // Invariant: on port 443 nothing reaches the origin before a ClientHello for exactly this host has been seen; on others,
 // where an origin may be the one to speak first, TLS for another host reaches it no more than here.
-import { canonicalHost } from '../protocol/host-name.ts';
+import { canonicalHost, readBareHost } from '../protocol/host-name.ts';
 import { readClientHello } from './client-hello.ts';
 import { readFirst } from './first-bytes.ts';
 import type { Opened } from './passage.ts';
@@ -88,7 +88,7 @@ function helloProblem(bytes: Buffer, host: string): string | null {
   if (hello.serverName === host) return null;
   // An address has no name to give.
   const named = hello.serverName === null ? null : canonicalHost(hello.serverName);
-  if (hello.serverName === null && canonicalHost(host.includes(':') ? `[${host}]` : host)?.kind === 'ip') return null;
+  if (hello.serverName === null && readBareHost(host)?.kind === 'ip') return null;
   if (hello.serverName === null) return 'its TLS does not name the host (no SNI)';
   return named?.host === host ? null : 'its TLS names another host (SNI)';
 }

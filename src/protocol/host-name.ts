@@ -39,6 +39,11 @@ export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
+/** A host as `HostName` and rules hold it, without brackets. */
+export function readBareHost(host: string): HostName | null {
+  return canonicalHost(hostInUrl(host));
+}
+
 /** "example.com:443", "[::1]:22". */
 export function hostAndPort(host: string, port: number): string {
   return `${hostInUrl(host)}:${port}`;

@@ -51,6 +51,11 @@ export function parsePlace(text: string): { host: string; port: number | null } 
   return { host: `*.${name.host}`, port };
 }
 
+/** It speaks of some requests only, so that they have to be looked into. */
+export function isNarrow({ methods, path }: Pick<NetworkRule, 'methods' | 'path'>): boolean {
+  return methods !== null || path !== null;
+}
+
 /** The one spelling of a rule: what is written into files and shown. */
 export function formatRule(rule: RuleText): string {
   const host = rule.host.startsWith('*.') ? rule.host : hostInUrl(rule.host);

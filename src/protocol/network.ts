@@ -46,7 +46,7 @@ export interface UpstreamProxy {
   readonly host: string;
   readonly port: number;
   /** "user:password". */
-  readonly auth: ValueSource | string | null;
+  readonly auth: ValueSource | null;
   /** Patterns as in rules; null: every host. */
   readonly hosts: readonly string[] | null;
   /** Who looks names up: we (and check the address), or the proxy. */

@@ -14,7 +14,7 @@ const MOST_CHARACTERS = 80;
 const AT_ONCE = 16;
 
 /** `peerPort` is the port at the sandbox's end of a connection. Undefined: it has ended, or cannot be found in time. */
-export async function findProgram(initPid: number, peerPort: number): Promise<string | undefined> {
+export async function findAsker(initPid: number, peerPort: number): Promise<string | undefined> {
   const socket = await findSocket(initPid, peerPort);
   if (socket === undefined) return undefined;
   const begun = process.uptime();

@@ -3,9 +3,9 @@ import { networkInterfaces } from 'node:os';
 import type { Decision, NetworkPolicy, NetworkRule, UpstreamProxy } from '../protocol/network.ts';
 import { expandRules } from '../config/presets.ts';
 import type { DialUpstream } from '../gateway/dial.ts';
-import { createGateway, type BoundSecret } from '../gateway/gateway.ts';
+import { createGateway, type BoundSecret, type Gateway, type GatewayInput } from '../gateway/gateway.ts';
 import { readValue } from '../gateway/values.ts';
-import { findProgram } from '../sandbox/asker.ts';
+import { findAsker } from '../sandbox/asker.ts';
 import { appendEvent } from '../store/events.ts';
 import { networkLogFile, openNetworkLog } from '../store/network-log.ts';
 import type { Loaded, RunNetworkInput } from './run-network.ts';
@@ -16,9 +16,9 @@ import type { World } from './world.ts';
 export async function startGateway(
   input: RunNetworkInput,
   run: {
-    live: () => readonly NetworkRule[];
-    initPid: () => number | null;
-    onDecision: (decision: Decision) => void;
+    readonly live: () => readonly NetworkRule[];
+    readonly initPid: () => number | null;
+    readonly onDecision: (decision: Decision) => void;
   },
 ): Promise<Loaded> {
   const { world } = input;
@@ -28,15 +28,10 @@ export async function startGateway(
     project: input.project,
     startedAt: new Date(input.startedAtMs).toISOString(),
   });
-  const gateway = createGateway({
+  const gateway = await assembleGateway(world, input.secrets, {
     run: input.id,
     policy,
     rules: effectiveRules(policy, run.live()),
-    secrets: await bindSecrets(world, input.secrets),
-    upstreams: await readUpstreams(world, policy.upstreams),
-    authority: input.secrets.authority,
-    roots: trustedRoots(world),
-    ownAddresses,
     grantAddresses: new Map(input.grants.map(({ grant, address }) => [grant.name, address])),
     log(decision) {
       run.onDecision(decision);
@@ -55,10 +50,9 @@ export async function startGateway(
     },
     who: (peerPort) => {
       const pid = run.initPid();
-      return pid === null ? Promise.resolve(undefined) : findProgram(pid, peerPort);
+      return pid === null ? Promise.resolve(undefined) : findAsker(pid, peerPort);
     },
     isToken: null,
-    now: Date.now,
   });
   return {
     gateway,
@@ -76,7 +70,24 @@ export function effectiveRules(policy: NetworkPolicy, live: readonly NetworkRule
   return [...expandRules(policy), ...live];
 }
 
-export async function bindSecrets(world: World, secrets: TaskSecrets): Promise<BoundSecret[]> {
+/** What every gateway has of this machine and its user: values of secrets, upstream proxies, authorities, own addresses. */
+export async function assembleGateway(
+  world: World,
+  secrets: TaskSecrets,
+  more: Omit<GatewayInput, 'secrets' | 'upstreams' | 'authority' | 'roots' | 'ownAddresses' | 'now'>,
+): Promise<Gateway> {
+  return createGateway({
+    ...more,
+    secrets: await bindSecrets(world, secrets),
+    upstreams: await readUpstreams(world, more.policy.upstreams),
+    authority: secrets.authority,
+    roots: trustedRoots(world),
+    ownAddresses,
+    now: Date.now,
+  });
+}
+
+async function bindSecrets(world: World, secrets: TaskSecrets): Promise<BoundSecret[]> {
   return Promise.all(
     secrets.rules.map(async (rule) => ({
       name: rule.name,
@@ -91,20 +102,20 @@ export async function bindSecrets(world: World, secrets: TaskSecrets): Promise<B
   );
 }
 
-export async function readUpstreams(world: World, upstreams: readonly UpstreamProxy[]): Promise<DialUpstream[]> {
+async function readUpstreams(world: World, upstreams: readonly UpstreamProxy[]): Promise<DialUpstream[]> {
   return Promise.all(
     upstreams.map(async ({ auth, ...proxy }) => ({
       ...proxy,
-      auth: auth === null || typeof auth === 'string' ? auth : await readValue(auth, world),
+      auth: auth === null ? null : await readValue(auth, world),
     })),
   );
 }
 
-export function ownAddresses(): string[] {
+function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
 }
 
-export function trustedRoots(world: World): () => readonly string[] {
+function trustedRoots(world: World): () => readonly string[] {
   let roots: readonly string[] | null = null;
   return () => (roots ??= splitPem(systemBundle(world)));
 }

@@ -51,11 +51,14 @@ export function openRunNetwork(input: RunNetworkInput): RunNetwork {
   let loading: Promise<Loaded> | null = null;
   let loaded: Loaded | null = null;
   const load = (): Promise<Loaded> => {
-    loading ??= loadGateway(input, {
-      live: () => state.live,
-      initPid: () => state.sandbox?.initPid ?? null,
-      onDecision: (decision) => countRefused(refused, decision),
-    }).then((made) => (loaded = made));
+    loading ??= import('./gateway-load.ts').then(async ({ startGateway }) => {
+      loaded = await startGateway(input, {
+        live: () => state.live,
+        initPid: () => state.sandbox?.initPid ?? null,
+        onDecision: (decision) => countRefused(refused, decision),
+      });
+      return loaded;
+    });
     return loading;
   };
   const enter = (door: GatewayDoor, socket: Socket): void => {
@@ -110,18 +113,6 @@ export interface Loaded {
   /** The live rules have changed. */
   refresh(): void;
   close(): void;
-}
-
-async function loadGateway(
-  input: RunNetworkInput,
-  run: {
-    live: () => readonly NetworkRule[];
-    initPid: () => number | null;
-    onDecision: (decision: Decision) => void;
-  },
-): Promise<Loaded> {
-  const { startGateway } = await import('./gateway-load.ts');
-  return startGateway(input, run);
 }
 
 /** Two doors have their port on every address: a grant with that port comes through them as well. */

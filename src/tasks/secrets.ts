@@ -1,5 +1,6 @@
 // tasks/secrets.ts: what the sandbox of a run has in place of secrets, and the authority it trusts where the gateway ends TLS.
 // Invariant: values are read when the gateway needs them, stay in this process and reach neither file, command line nor log.
+import { isNarrow } from '../protocol/network-rule.ts';
 import type { NetworkPolicy, SecretRule } from '../protocol/network.ts';
 import type { Authority } from '../gateway/certificate.ts';
 import { NO_SECRETS } from './network-plan.ts';
@@ -15,10 +16,7 @@ export interface TaskSecrets {
 /** Requests are looked into only where a rule speaks of methods or paths, or a secret has to be put in. */
 function needsAuthority(policy: NetworkPolicy, secrets: readonly SecretRule[]): boolean {
   if (policy.mode === 'off') return false;
-  return (
-    secrets.some(({ endpoint }) => endpoint === null) ||
-    policy.rules.some(({ methods, path }) => methods !== null || path !== null)
-  );
+  return secrets.some(({ endpoint }) => endpoint === null) || policy.rules.some(isNarrow);
 }
 
 export async function prepareSecrets(

@@ -8,9 +8,9 @@ import { AgsError } from '../protocol/errors.ts';
 import { expandRules } from '../config/presets.ts';
 import { readGatewayFile, type GatewayFile } from '../config/gateway-file.ts';
 import { serveAdmin } from '../gateway/admin.ts';
-import { createGateway, type Gateway } from '../gateway/gateway.ts';
+import type { Gateway } from '../gateway/gateway.ts';
 import { readValue } from '../gateway/values.ts';
-import { bindSecrets, ownAddresses, readUpstreams, trustedRoots } from './gateway-load.ts';
+import { assembleGateway } from './gateway-load.ts';
 import { openRotatingLog } from './rotating-log.ts';
 import { prepareSecrets } from './secrets.ts';
 import type { World } from './world.ts';
@@ -31,22 +31,16 @@ export async function serveGateway(world: World, path: string, notice: (text: st
   const startedMs = world.now().getTime();
   const log = file.log === null ? null : openRotatingLog(file.log, path, world.now);
   const secrets = await prepareSecrets(config.network, config.secrets, world.now);
-  const gateway = createGateway({
+  const gateway = await assembleGateway(world, secrets, {
     run: 'gateway',
     policy: config.network,
     rules: expandRules(config.network),
-    secrets: await bindSecrets(world, secrets),
-    upstreams: await readUpstreams(world, config.network.upstreams),
-    authority: secrets.authority,
-    roots: trustedRoots(world),
-    ownAddresses,
     grantAddresses: new Map(),
     log: (decision) => log?.append(decision),
     onLimit: ({ first, reason }) => void (first && notice(`Network: ${reason}.`)),
     onAsk: ({ host, port }) => notice(`Network: ${host}:${port} is asked for.`),
     who: null,
     isToken: token === null ? null : sameAs(token),
-    now: Date.now,
   });
   const servers: Server[] = [];
   try {

@@ -87,6 +87,27 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect([place.requests, place.world.asked]).toEqual([[], []]);
   });
 
+  test('ags net test says from inside, host by host, what can be reached and why not', async () => {
+    await using place = await createPlace(caller);
+    const hosts = ['allowed.test', 'allowed.test:80', 'evil.test', 'nothing.wild.test', 'allowed.test:22'];
+    const result = await place.machine.ags(['net', 'test', ...hosts, '--json']);
+    const found = JSON.parse(result.stdout) as { hosts: { host: string; port: number; verdict: string }[] };
+    expect(result.code).toBe(1);
+    expect(found.hosts.map(({ host, port, verdict }) => `${host}:${port} ${verdict}`)).toEqual([
+      'allowed.test:443 reachable',
+      'allowed.test:80 reachable',
+      'evil.test:443 refused',
+      'nothing.wild.test:443 unreachable',
+      'allowed.test:22 refused',
+    ]);
+    place.world.names.delete('allowed.test');
+    const gone = await place.machine.ags(['net', 'test', 'allowed.test:80']);
+    expect(gone).toMatchObject({ code: 1 });
+    expect(gone.stdout).toContain('allowed.test does not exist');
+    expect(await place.machine.ags(['net', 'test', 'allowed.test:443x'])).toMatchObject({ code: 2 });
+    expect(place.machine.tasks()).toEqual([]);
+  });
+
   test('A42, A69: without the proxy there is no way out at all', async () => {
     await using place = await createPlace(caller);
     const result = await place.sh(

@@ -15,8 +15,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   gateway: ['protocol', 'lib'],
   review: ['protocol', 'lib'],
   store: ['protocol', 'lib'],
-  tasks: ['protocol', 'lib', 'config', 'git', 'sandbox', 'gateway', 'review', 'store'],
-  cli: ['protocol', 'lib', 'config', 'git', 'sandbox', 'gateway', 'review', 'store', 'tasks'],
+  agents: ['protocol', 'lib'],
+  hooks: ['protocol', 'lib'],
+  tasks: ['protocol', 'lib', 'config', 'git', 'sandbox', 'gateway', 'review', 'store', 'agents', 'hooks'],
+  cli: ['protocol', 'lib', 'config', 'git', 'sandbox', 'gateway', 'review', 'store', 'agents', 'hooks', 'tasks'],
 };
 
 /** Packages and the only files that may import them: what is slow to load must be loaded on purpose. */

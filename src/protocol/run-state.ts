@@ -1,7 +1,9 @@
 // protocol/run-state.ts: the states of a run and the one table of moves between them. An illegal move is a bug.
 export const RUN_STATES = [
+  'queued',
   'preparing',
   'running',
+  'needs-you',
   'ready',
   'no-changes',
   'failed',
@@ -12,14 +14,17 @@ export const RUN_STATES = [
 export type RunState = (typeof RUN_STATES)[number];
 
 const TRANSITIONS: Readonly<Record<RunState, readonly RunState[]>> = {
-  // A runner that was killed leaves one of these two; what it wrote can be reviewed all the same.
+  queued: ['preparing', 'stopped', 'failed'],
+  // A runner that was killed leaves one of these three; what it wrote can be reviewed all the same.
   preparing: ['running', 'failed', 'stopped', 'ready'],
-  running: ['ready', 'no-changes', 'failed', 'stopped'],
-  ready: ['ready', 'merged', 'discarded'],
-  'no-changes': ['discarded'],
-  failed: ['ready', 'discarded'],
-  stopped: ['ready', 'no-changes', 'discarded'],
-  merged: ['discarded'],
+  running: ['needs-you', 'ready', 'no-changes', 'failed', 'stopped'],
+  'needs-you': ['running', 'ready', 'no-changes', 'failed', 'stopped'],
+  // An agent that has ended can be sent another message: it queues again.
+  ready: ['ready', 'merged', 'discarded', 'queued'],
+  'no-changes': ['discarded', 'queued'],
+  failed: ['ready', 'discarded', 'queued'],
+  stopped: ['ready', 'no-changes', 'discarded', 'queued'],
+  merged: ['discarded', 'queued'],
   discarded: [],
 };
 

@@ -2,11 +2,31 @@
 import { z } from 'zod';
 import { RUN_STATES } from './run-state.ts';
 
+/** What an agent was asked to do. */
+export const Goal = z.object({
+  text: z.string(),
+  agent: z.string().meta({ description: 'Its name, or "command".' }),
+  command: z
+    .array(z.string())
+    .optional()
+    .meta({ description: 'For any other program: it gets the goal on its standard input.' }),
+  model: z.string().optional(),
+  interactive: z.boolean(),
+  base: z.string().meta({ description: 'The commit it starts from.' }),
+  baseRef: z.string().nullable().meta({ description: 'The branch that commit was taken from, in full.' }),
+  maxSeconds: z.number().nullable(),
+  maxCostMicros: z.number().nullable(),
+  maxTurns: z.number().nullable(),
+  flags: z.record(z.string(), z.unknown()).meta({ description: 'What the command line asked for, as ConfigFlags.' }),
+});
+export type Goal = z.infer<typeof Goal>;
+
 export const TaskFile = z.object({
   version: z.literal(1),
   id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/),
   name: z.string(),
-  kind: z.enum(['exec', 'shell']),
+  kind: z.enum(['exec', 'shell', 'agent']),
+  goal: Goal.optional().meta({ description: 'Of kind agent alone.' }),
   project: z.string().meta({ description: 'Absolute path of the project.' }),
   git: z.boolean(),
   command: z.array(z.string()),
@@ -32,5 +52,21 @@ export const RunFile = z.object({
   /** Paths of the change set already taken or thrown away in an earlier review. */
   settled: z.array(z.string()),
   ignoredDiscarded: z.boolean(),
+  /** Of agents alone: */
+  number: z.number().optional().meta({ description: 'Which run of the task this is, from 1.' }),
+  layers: z.array(z.string()).optional().meta({
+    description: 'Read-only directories that the workspace stands on, topmost first, in place of the project itself.',
+  }),
+  session: z.string().nullable().optional().meta({ description: "The agent's own name for the conversation." }),
+  turns: z
+    .number()
+    .optional()
+    .meta({ description: 'How often the agent was started: once, and once for each message.' }),
+  result: z
+    .object({ commit: z.string(), files: z.number(), added: z.number(), removed: z.number() })
+    .nullable()
+    .optional()
+    .meta({ description: 'What is on the branch of the task; null: it changed nothing.' }),
+  used: z.object({ inputTokens: z.number(), outputTokens: z.number(), costMicros: z.number().nullable() }).optional(),
 });
 export type RunFile = z.infer<typeof RunFile>;

@@ -19,6 +19,14 @@ export interface TaskPaths {
   /** Bare repository with what was captured. */
   readonly staging: string;
   readonly journal: string;
+  /** Of agents alone: what the agent printed, word for word. */
+  readonly agentLog: string;
+  /** What the runner itself had to say when it could say it nowhere else. */
+  readonly runnerLog: string;
+  /** Messages for the agent that it has not had yet, one file each. */
+  readonly inbox: string;
+  /** Earlier runs of the task, by number. */
+  readonly earlier: string;
 }
 
 export function tasksDir(stateDir: string): string {
@@ -43,5 +51,9 @@ export function taskPaths(stateDir: string, id: string): TaskPaths {
     copy: join(runDir, 'copy'),
     staging: join(root, 'staging.git'),
     journal: join(root, 'journal'),
+    agentLog: join(root, 'agent.log'),
+    runnerLog: join(root, 'runner.log'),
+    inbox: join(root, 'inbox'),
+    earlier: join(root, 'earlier'),
   };
 }

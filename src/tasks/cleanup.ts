@@ -81,8 +81,10 @@ async function judge(
 }
 
 const STATES: Readonly<Record<TaskRow['state'], string>> = {
+  queued: 'interrupted',
   preparing: 'interrupted',
   running: 'interrupted',
+  'needs-you': 'interrupted',
   interrupted: 'interrupted',
   ready: 'ended',
   'no-changes': 'ended',

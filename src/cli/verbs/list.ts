@@ -93,6 +93,8 @@ function reasonLine(task: TaskRow | undefined, paint: Paint): string {
 }
 
 const STATES = {
+  queued: { word: 'queued', style: 'dim' },
+  'needs-you': { word: 'needs you', style: 'yellow' },
   preparing: { word: 'preparing', style: 'green' },
   running: { word: 'running', style: 'green' },
   interrupted: { word: 'interrupted', style: 'red' },

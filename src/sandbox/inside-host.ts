@@ -25,11 +25,13 @@ pipe(my $woken, my $wake) or die;
 fcntl $_, 4, 04001 for $woken, $wake;
 $SIG{CHLD} = sub { syswrite $wake, '.' };
 $SIG{INT} = $SIG{QUIT} = 'IGNORE';
+my $main = 0;
+$SIG{TERM} = sub { kill 'TERM', $main if $main };
 sub status { my ($s) = @_; return $s & 127 ? 128 + ($s & 127) : $s >> 8 }
-my $main = @ARGV ? fork() // die : 0;
+$main = @ARGV ? fork() // die : 0;
 if (@ARGV && !$main) {
   close $door if $door; close $woken; close $wake;
-  $SIG{$_} = 'DEFAULT' for qw(INT QUIT CHLD);
+  $SIG{$_} = 'DEFAULT' for qw(INT QUIT TERM CHLD);
   exec { $ARGV[0] } @ARGV; print STDERR "ags: $ARGV[0]: $!\n"; POSIX::_exit($!{ENOENT} ? 127 : 126);
 }
 while (1) {
@@ -62,7 +64,7 @@ sub serve {
   my $pid = fork() // POSIX::_exit(1);
   if (!$pid) {
     POSIX::setsid();
-    $SIG{$_} = 'DEFAULT' for qw(INT QUIT PIPE);
+    $SIG{$_} = 'DEFAULT' for qw(INT QUIT TERM PIPE);
     if ($slave) { my $none = 0; ioctl $slave, 0x540e, $none }
     my ($i, $o) = $slave ? ($slave, $slave) : ($from_in, $to_out);
     POSIX::dup2(fileno $i, 0); POSIX::dup2(fileno $o, $_) for 1, 2;

@@ -102,8 +102,10 @@ export interface HookDoor {
    * pass, 2 refuses, with the reason on stderr; whatever goes wrong refuses.
    */
   readonly command: readonly string[];
-  /** The same over HTTP: POST, answered with {"allow":true} or {"allow":false,"reason":"..."}. */
+  /** The same over HTTP: POST to <url>/<event>, answered with {"allow":true} or {"allow":false,"reason":"..."}. */
   readonly url: string;
+  /** An answer comes within so many seconds. The agent's own time limit for its hooks must be longer: most go on without an answer. */
+  readonly seconds: number;
 }
 
 export interface AgentPlan {

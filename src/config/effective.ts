@@ -1,5 +1,6 @@
 // config/effective.ts: the configuration after all layers are merged: what the rest of ags works with.
 // Invariant: every value is checked and complete, and `origins` says where each one came from.
+import type { HookPolicy } from '../protocol/hook.ts';
 import type { NetworkPolicy, SecretRule } from '../protocol/network.ts';
 import type { KernelRules, Limits } from '../protocol/spec.ts';
 
@@ -36,6 +37,7 @@ export interface EffectiveConfig {
   /** `default` among its presets stands for the built-in default list (see presets.ts). */
   readonly network: NetworkPolicy;
   readonly secrets: readonly SecretRule[];
+  readonly hooks: HookPolicy;
   /** Patterns of further paths that the review treats as running on this machine. */
   readonly risky: readonly string[];
   /**

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { ConfigInput, EffectiveConfig } from '../../config/effective.ts';
+import { formatHookCommand } from '../../config/hook-asks.ts';
 import { LIMIT_KINDS, LIMIT_NAMES } from '../../config/limits.ts';
 import { loadConfig } from '../../config/load.ts';
 import { formatSource } from '../../config/network-asks.ts';
@@ -10,8 +11,9 @@ import { formatGrant, formatPort, formatProxy } from '../../config/network-text.
 import { DEFAULT_LIST } from '../../config/network.ts';
 import { suggest } from '../../config/suggest.ts';
 import { visible } from '../../lib/sanitize.ts';
-import { formatSize } from '../../lib/units.ts';
+import { formatDuration, formatSize } from '../../lib/units.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
+import { HOOK_POINTS } from '../../protocol/hook.ts';
 import { hostAndPort } from '../../protocol/host-name.ts';
 import { formatRule } from '../../protocol/network-rule.ts';
 import type { NetworkRule } from '../../protocol/network.ts';
@@ -104,6 +106,13 @@ function rowsOf(config: EffectiveConfig): Row[] {
       name: `secrets[${i}]`,
       value: `${secret.name}: ${formatSource(secret.from)}, for ${hostAndPort(secret.host, secret.port)}`,
       origin: secret.origin,
+    })),
+    ...many('hooks.use', config.hooks.use),
+    one('hooks.timeout', formatDuration(config.hooks.timeoutSeconds)),
+    ...config.hooks.commands.map((command): Row => ({
+      name: `hooks.${command.point}[0]`,
+      value: `${formatHookCommand(command)}${command.inside ? ', inside' : ''}`,
+      origin: command.origin,
     })),
     ...many('review.risky', config.risky),
   ];
@@ -211,6 +220,9 @@ const KEYS = [
   'network.upstream',
   'network.dns',
   'secrets',
+  'hooks',
+  'hooks.use',
+  ...HOOK_POINTS.map((point) => `hooks.${point}`),
   'review',
   'review.risky',
 ];

@@ -2,7 +2,7 @@
 // else in ags knows an agent by its name.
 import type { AgentEvent } from '../protocol/agent-event.ts';
 import type { GateRequest, GateVerdict } from '../protocol/hook.ts';
-import type { SecretRule } from '../protocol/network.ts';
+import type { SecretRule, TokenRefresh } from '../protocol/network.ts';
 
 export interface Agent {
   /** What the user types: claude. */
@@ -57,6 +57,7 @@ export interface SignIn {
   readonly secret: Omit<SecretRule, 'name' | 'from' | 'origin'>;
   /** For `login`: how it is done, and where its result is. */
   readonly login?: {
+    /** After the program. */
     readonly argv: readonly string[];
     /** Relative to the home inside. */
     readonly file: string;
@@ -68,7 +69,7 @@ export interface SignIn {
       readonly expiresAtMs: number | null;
     };
     /** How an expired one is renewed, outside. */
-    readonly refresh: { readonly url: string; readonly clientId: string } | null;
+    readonly refresh: TokenRefresh | null;
   };
 }
 

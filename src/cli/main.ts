@@ -111,6 +111,7 @@ function makeWorld(env: NodeJS.ProcessEnv): World {
     shell: env['SHELL'] ?? account.shell,
     stateDir: join(absolute(env['XDG_STATE_HOME']) ?? join(home, '.local/state'), 'ags'),
     cacheDir: join(absolute(env['XDG_CACHE_HOME']) ?? join(home, '.cache'), 'ags'),
+    dataDir: join(absolute(env['XDG_DATA_HOME']) ?? join(home, '.local/share'), 'ags'),
     configFile: join(absolute(env['XDG_CONFIG_HOME']) ?? join(home, '.config'), 'ags/config.yaml'),
     memoryBytes: totalmem(),
     kernel: release(),

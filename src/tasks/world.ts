@@ -11,6 +11,8 @@ export interface World {
   readonly shell: string;
   readonly stateDir: string;
   readonly cacheDir: string;
+  /** Programs that ags has installed. */
+  readonly dataDir: string;
   readonly configFile: string;
   readonly memoryBytes: number;
   readonly kernel: string;

@@ -19,6 +19,8 @@ export interface Agent {
   readonly scratch: readonly string[];
   /** Whether a hook can stop what it is about to do, or is only told of it. */
   readonly gate: 'enforced' | 'observed';
+  /** It keeps to maxTurns by itself; for others the tools they use are counted. */
+  readonly countsTurns?: true;
   /** Whether a session that has ended can be taken up again. */
   readonly resumes: boolean;
   /** What its own hooks say, for those that come by the hook door; null: it has no such hooks. */

@@ -9,6 +9,42 @@ export interface VerbEntry {
 }
 
 export const VERBS = {
+  start: {
+    group: 'Agents',
+    summary: 'hand a goal to an agent, on a branch and in a sandbox of its own',
+    load: () => import('./verbs/start.ts'),
+  },
+  logs: { group: 'Agents', summary: 'show what an agent does and did', load: () => import('./verbs/logs.ts') },
+  show: {
+    group: 'Agents',
+    summary: 'say how a task stands: goal, state, changes, cost, refused hosts',
+    load: () => import('./verbs/show.ts'),
+  },
+  send: {
+    group: 'Agents',
+    summary: 'tell an agent something, now or as its next turn',
+    load: () => import('./verbs/send.ts'),
+  },
+  attach: {
+    group: 'Agents',
+    summary: 'sit down at the terminal of an agent that was started with --interactive',
+    load: () => import('./verbs/attach.ts'),
+  },
+  stop: {
+    group: 'Agents',
+    summary: 'stop an agent; what it did so far is kept',
+    load: () => import('./verbs/stop.ts'),
+  },
+  continue: {
+    group: 'Agents',
+    summary: 'let an agent that stopped, failed or was killed go on where it was',
+    load: () => import('./verbs/continue.ts'),
+  },
+  restart: {
+    group: 'Agents',
+    summary: 'give the same goal to a fresh agent; the earlier result is kept',
+    load: () => import('./verbs/restart.ts'),
+  },
   exec: {
     group: 'Run',
     summary: 'run a command over this repository in a fresh sandbox',

@@ -13,6 +13,16 @@ export interface ExtraMount {
   readonly optional: boolean;
 }
 
+/** What holds for the agents of `ags start` unless a flag says otherwise. null: not said. */
+export interface TaskDefaults {
+  readonly agent: string | null;
+  readonly model: string | null;
+  readonly parallel: number | null;
+  readonly seconds: number | null;
+  readonly costMicros: number | null;
+  readonly turns: number | null;
+}
+
 export interface EffectiveConfig {
   /** The uid inside when the caller is root. Never 0. */
   readonly user: number;
@@ -38,6 +48,7 @@ export interface EffectiveConfig {
   readonly network: NetworkPolicy;
   readonly secrets: readonly SecretRule[];
   readonly hooks: HookPolicy;
+  readonly tasks: TaskDefaults;
   /** Patterns of further paths that the review treats as running on this machine. */
   readonly risky: readonly string[];
   /**

@@ -12,6 +12,7 @@ import { patternProblem } from './patterns.ts';
 import { isWithin } from '../lib/files.ts';
 import { forbiddenPlace, overlaps, ownDirectories, type Places } from './places.ts';
 import { mergeSecrets } from './secrets.ts';
+import { mergeTasks } from './tasks.ts';
 
 export interface World extends Places {
   readonly memoryTotalBytes: number;
@@ -54,6 +55,7 @@ export function mergeLayers(layers: readonly Layer[], world: World, files: reado
     network: mergeNetwork(layers, world.home, last, origins),
     secrets: mergeSecrets(layers, world.home),
     hooks: mergeHooks(layers, world.home, last, origins),
+    tasks: mergeTasks(last),
     risky: all('review.risky', [], PATTERN_LISTS['review.risky']),
     origins,
     files,

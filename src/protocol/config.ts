@@ -356,6 +356,29 @@ export const ConfigFile = section({
   })
     .partial()
     .meta({ description: 'For `ags gateway` alone: a gateway that runs on its own.' }),
+  tasks: section({
+    agent: words('the name of an agent').meta({
+      description: 'The agent that `ags start` uses unless told otherwise.',
+      examples: ['claude'],
+    }),
+    model: words('the name of a model').meta({ description: 'The model that it is told to use.', examples: ['opus'] }),
+    parallel: count(1, 64).meta({
+      description: 'How many agents run at once; further ones wait their turn.',
+      examples: [4],
+      needsTrust: 'above your own',
+    }),
+    time: text(DURATION, WORDS.duration).meta({
+      description: 'How long a turn of an agent may take.',
+      examples: ['2h'],
+    }),
+    cost: z
+      .number({ error: 'an amount in dollars' })
+      .positive({ error: 'an amount in dollars' })
+      .meta({ description: 'How much a task may cost, in dollars, where the agent knows.', examples: [5] }),
+    turns: count(1, 100_000).meta({ description: 'How many steps an agent may take.', examples: [200] }),
+  })
+    .partial()
+    .meta({ description: 'For agents that work on goals (`ags start`).' }),
   review: section({
     risky: list(pattern, 'patterns').meta({
       description:

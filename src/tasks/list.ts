@@ -2,7 +2,7 @@
 // Invariant: what cannot be looked into counts as changed. Nobody's work is lost because it could not be read.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { ChangeSet } from '../protocol/changes.ts';
-import type { RunState } from '../protocol/run-state.ts';
+import { isUnderWay, type RunState } from '../protocol/run-state.ts';
 import { measureDisk } from '../sandbox/disk-usage.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { currentProject, readEntries, type TaskEntry } from './entries.ts';
@@ -79,7 +79,7 @@ export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
     };
   }
   const { task, run, live } = entry.stored;
-  const underWay = run.state === 'preparing' || run.state === 'running';
+  const underWay = isUnderWay(run.state);
   const changes =
     run.state === 'merged' || run.state === 'discarded' ? { files: 0, risky: 0 } : countChanges(entry.stored);
   const changed = changes === null ? await isTouched(entry.stored) : changes.files > 0;

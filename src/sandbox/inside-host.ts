@@ -22,7 +22,7 @@ export const INSIDE_HOST_SCRIPT = String.raw`use strict; use IO::Socket::INET; u
 my $port = shift;
 my $door = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 16, ReuseAddr => 1);
 pipe(my $woken, my $wake) or die;
-fcntl $_, 4, 04001 for $woken, $wake;
+fcntl $_, 4, 04001 for $woken, $wake, $door ? $door : ();
 $SIG{CHLD} = sub { syswrite $wake, '.' };
 $SIG{INT} = $SIG{QUIT} = 'IGNORE';
 my $main = 0;
@@ -37,9 +37,9 @@ if (@ARGV && !$main) {
 while (1) {
   while ((my $pid = waitpid -1, 1) > 0) { POSIX::_exit(status($?)) if $pid == $main }
   my $set = ''; vec($set, fileno $woken, 1) = 1; vec($set, fileno $door, 1) = 1 if $door;
-  select $set, undef, undef, undef;
+  my $some = select $set, undef, undef, undef;
   sysread $woken, my $drop, 4096;
-  next unless $door && vec $set, fileno $door, 1;
+  next unless $some > 0 && $door && vec $set, fileno $door, 1;
   my $guest = $door->accept or next;
   my $pid = fork() // next;
   if (!$pid) { close $door; close $woken; close $wake; $SIG{CHLD} = 'DEFAULT'; serve($guest); POSIX::_exit(0) }
@@ -81,7 +81,7 @@ sub serve {
     vec($read, fileno $out, 1) = 1 if !$output_over && length($to_guest) < 262144;
     vec($write, fileno $guest, 1) = 1 if $to_guest ne '';
     vec($write, fileno $in, 1) = 1 if $in && $to_program ne '';
-    select $read, $write, undef, undef;
+    next unless select($read, $write, undef, undef) > 0;
     if (vec $read, fileno $out, 1) {
       my $size = sysread $out, my $chunk, 65536;
       if ($size) { $to_guest .= 'd' . pack('N', $size) . $chunk }

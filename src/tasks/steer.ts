@@ -12,7 +12,7 @@ import { removeTree } from '../lib/files.ts';
 import { appendEvent } from '../store/events.ts';
 import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { agentOf } from './agent-stage.ts';
-import { renameBranch } from './bring-out.ts';
+import { keepBranchAs } from './task-branch.ts';
 import { putMessage } from './inbox.ts';
 import { firstRun, spawnRunner } from './start.ts';
 import type { World } from './world.ts';
@@ -100,7 +100,7 @@ export async function restartTask(world: World, stored: StoredTask): Promise<voi
   if (lock === null)
     throw new AgsError('task.busy', `Another command is working on ${task.name}.`, { hint: 'Try again.' });
   const number = run.number ?? 1;
-  await renameBranch(world, stored, `${task.name}.${number}`);
+  await keepBranchAs(world, stored, `${task.name}.${number}`);
   const earlier = join(paths.earlier, String(number));
   mkdirSync(earlier, { recursive: true, mode: 0o700 });
   for (const path of [

@@ -85,6 +85,14 @@ export async function openSandbox(place, { actor, project }, { argv, via }) {
       await wait(SETTLE_MS);
       return { ...JSON.parse(said), cpuUs: (processorMs(child.pid) - before) * 1000 };
     },
+    /** What stands between the client and the gateway may be up a little later than the client. */
+    async mustReach(to) {
+      for (let tries = 0; tries < 100; tries += 1) {
+        if ((await run('once', { to })).status === 0) return;
+        await wait(50);
+      }
+      throw new Error(`${argv.join(' ')} does not let ${to} through`);
+    },
     async mustRefuse(to) {
       const { said, status } = await run('once', { to });
       if (status === 0) throw new Error(`${argv.join(' ')} let ${to} through: ${said}`);

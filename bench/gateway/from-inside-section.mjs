@@ -8,7 +8,12 @@ export function fromInsideSection({ found, rounds, seconds, peers }) {
   const { tunnels, single, down, up } = found;
   return {
     title: 'from inside a sandbox',
-    text: text({ rounds, seconds, version: peers.version, why: found.tunnels.srt === undefined ? peers.why : null }),
+    text: text({
+      rounds,
+      seconds,
+      log: found.log,
+      srt: tunnels.srt === undefined ? `not measured: ${peers.why}` : `@anthropic-ai/sandbox-runtime ${peers.version}`,
+    }),
     tables: [
       connections('Connections, sixteen at a time', tunnels),
       connections('Connections, one at a time', single),
@@ -28,10 +33,10 @@ export function fromInsideSection({ found, rounds, seconds, peers }) {
   };
 }
 
-const text = ({ rounds, seconds, version, why }) =>
-  `The whole way that a connection of a sandboxed program goes. \`ags exec -- …\` and \`srt --settings … …\` (${why === null ? `@anthropic-ai/sandbox-runtime ${version}` : `not measured: ${why}`}) are started once each by the same ordinary user in the same directory, and stay up; the client of the tables above runs inside and uses the proxy that \`http_proxy\` names there, with the user and the password in it if there are any. Both have the same 52 entries, name and port, on their list, and find the names in /etc/hosts. Everything else is as it comes, but for one setting: the number of connections that ags lets a sandbox open in a second is raised from 200 to 100 000. ags writes its decision log; its lines are counted at the end. The origin is in a network namespace of its own behind a veth pair, at 203.0.113.10; "no sandbox" is the same client beside the sandboxes, straight to that address.
+const text = ({ rounds, seconds, log, srt }) =>
+  `The whole way that a connection of a sandboxed program goes. \`ags exec -- …\` and \`srt --settings … …\` (${srt}) are started once each, by the same ordinary user in the same directory, and stay up. A small C client runs inside and uses the proxy that \`http_proxy\` names there, with the user and the password in it if there are any. Both have the same 52 entries, name and port, on their list, and find the names in /etc/hosts. ags is used without its built-in list of hosts, and may open 100 000 connections in a second instead of 200; srt may write to the directory; everything else is as it comes. ags writes its decision log: ${log.lines} lines for ${log.fewest} connections that were finished and at most ${log.most - log.fewest} that were under way when a measurement ended.
 
-A connection is made anew, asks for the origin by name with CONNECT, sends one request, gets one answer and is closed. Download and upload are one connection each, as fast as it goes. Processor time is that of every process of the sandbox, inside and outside, also of those that have ended meanwhile, without the client: for ags the runner with its gateway, and bwrap; for srt its Node process with the proxy, its socat processes on both sides, and bwrap. ${rounds} rounds of ${seconds} s each.`;
+The origin is in a network namespace of its own behind a veth pair, at 203.0.113.10. A connection is made anew, asks for the origin by name with CONNECT, sends one request, gets one answer and is closed. Download and upload are one connection each, as fast as it goes. Processor time is that of every process of the sandbox, inside and outside, also of those that have ended meanwhile, without the client: for ags the runner with its gateway, and bwrap; for srt its Node process with the proxy, its socat processes on both sides, and bwrap. ${rounds} rounds of ${seconds} s each. "No sandbox" is the same client outside, straight to the address of the origin.`;
 
 function connections(caption, runs) {
   return {

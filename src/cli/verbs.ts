@@ -50,7 +50,11 @@ export const VERBS = {
     summary: 'run a command over this repository in a fresh sandbox',
     load: () => import('./verbs/exec.ts'),
   },
-  shell: { group: 'Run', summary: 'open a shell in a fresh sandbox', load: () => import('./verbs/shell.ts') },
+  shell: {
+    group: 'Run',
+    summary: 'open a shell in a fresh sandbox, or beside an agent in its own',
+    load: () => import('./verbs/shell.ts'),
+  },
   plan: {
     group: 'Run',
     summary: 'show what a sandbox would be, without starting it',
@@ -64,7 +68,7 @@ export const VERBS = {
   diff: { group: 'Review', summary: 'show what a sandbox changed', load: () => import('./verbs/diff.ts') },
   list: {
     group: 'Review',
-    summary: 'list sandboxes with changes, and running ones',
+    summary: 'list tasks: who needs you, what waits for a review, what runs',
     load: () => import('./verbs/list.ts'),
   },
   rm: { group: 'Review', summary: 'throw a task and its changes away', load: () => import('./verbs/rm.ts') },

@@ -1,5 +1,5 @@
 // store/follow-events.ts: the events of a task as they come, from any point on, without holding more than a line in memory.
-import { closeSync, existsSync, openSync, readSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { EventLine } from './events.ts';
 
 /** Calls for every event after `after`, until the signal. The file may come into being later. */
@@ -24,6 +24,28 @@ export function eachEvent(file: string, onEvent: (event: EventLine) => void, aft
   const reader = openReader(file, onEvent, after);
   reader.readOn();
   reader.close();
+}
+
+/** As many of the last ones as fit into one piece. */
+export function lastEvents(file: string): EventLine[] {
+  if (!existsSync(file)) return [];
+  const fd = openSync(file, 'r');
+  try {
+    const { size } = fstatSync(fd);
+    const start = Math.max(0, size - CHUNK);
+    const piece = Buffer.alloc(size - start);
+    readSync(fd, piece, 0, piece.length, start);
+    const lines = piece.toString('utf8').split('\n');
+    return (start === 0 ? lines : lines.slice(1)).flatMap((line) => {
+      try {
+        return [JSON.parse(line) as EventLine];
+      } catch {
+        return [];
+      }
+    });
+  } finally {
+    closeSync(fd);
+  }
 }
 
 const FOLLOW_MS = 60;

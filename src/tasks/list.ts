@@ -162,7 +162,7 @@ const DOING = new Set([
 function countChanges({ task, paths, run }: StoredTask): ChangeCounts | null {
   if (!existsSync(paths.changes)) {
     // What is on its branch has been counted.
-    if (task.goal === undefined || run.result === undefined) return null;
+    if (task.goal === undefined || run.result === undefined || isUnderWay(run.state)) return null;
     return { files: run.result?.files ?? 0, risky: 0 };
   }
   const { changes, ignored } = JSON.parse(readFileSync(paths.changes, 'utf8')) as ChangeSet;

@@ -20,7 +20,7 @@ const verb: Verb = {
     const { sendMessage } = await import('../../tasks/steer.ts');
     const task = await findTask(ctx.world, name);
     const delivered = await sendMessage(ctx.world, task, text);
-    ctx.stderr.write(`ags: ${SAID[delivered].replace('%', task.task.name)}\n`);
+    ctx.stderr.write(`ags: ${SAID[delivered].replaceAll('%', task.task.name)}\n`);
     return EXIT.done;
   },
 };

@@ -36,6 +36,7 @@ export interface EffectiveConfig {
   /** `default` among its presets stands for the built-in default list (see presets.ts). */
   readonly network: NetworkPolicy;
   readonly secrets: readonly SecretRule[];
+  readonly setup: SetupConfig;
   /** Patterns of further paths that the review treats as running on this machine. */
   readonly risky: readonly string[];
   /**
@@ -46,6 +47,14 @@ export interface EffectiveConfig {
   readonly origins: Readonly<Record<string, string>>;
   /** The files that were read, in the order of the layers. */
   readonly files: readonly string[];
+}
+
+export interface SetupConfig {
+  readonly run: readonly string[];
+  /** null: the usual lockfiles and manifests. */
+  readonly inputs: readonly string[] | null;
+  /** null: no limit. */
+  readonly timeoutSeconds: number | null;
 }
 
 /** What flags of one command may set, as the user typed it. */

@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import { existsSync, statfsSync } from 'node:fs';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { formatDuration, formatSize } from '../lib/units.ts';
-import type { Backend } from '../sandbox/backend.ts';
+import type { Backend, Sandbox } from '../sandbox/backend.ts';
 import type { Cgroup } from '../sandbox/cgroup.ts';
 import type { Breach, Watch, WatchInput } from '../sandbox/governor.ts';
 import { freeFloor } from '../sandbox/limits.ts';
@@ -44,15 +44,15 @@ export interface Signals extends Disposable {
 
 export async function supervise(input: {
   world: World;
-  request: RunRequest;
+  request: Pick<RunRequest, 'command' | 'openStdio'>;
   spec: SandboxSpec;
-  paths: TaskPaths;
+  paths: Pick<TaskPaths, 'root' | 'upper' | 'home' | 'copy' | 'git'>;
   backend: Backend;
   cgroup: Cgroup;
   signals: Signals;
   network: RunNetwork;
   holdsMemory: boolean;
-  onStart(): void;
+  onStart(sandbox: Sandbox): void;
 }): Promise<{ exitCode: number; ended: string | null }> {
   const { spec, paths, signals } = input;
   const terminal = await input.request.openStdio();
@@ -60,7 +60,7 @@ export async function supervise(input: {
   try {
     const { command } = input.request;
     const sandbox = await input.backend.start(spec, command, terminal.stdio, input.network.onDoor);
-    input.onStart();
+    input.onStart(sandbox);
     input.network.started(sandbox);
     const { early } = signals;
     if (early !== null) sandbox.kill();

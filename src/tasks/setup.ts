@@ -5,7 +5,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { removeTree } from '../lib/files.ts';
 import { tryLock } from '../lib/lock.ts';
 import { commitHas } from '../git/snapshot.ts';
-import { beginLayer, finishLayer, projectLayers, readLayer, touchLayer, type StoredLayer } from '../store/layers.ts';
+import {
+  beginLayer,
+  finishLayer,
+  projectLayers,
+  readLayer,
+  sweepUnfinished,
+  touchLayer,
+  type StoredLayer,
+} from '../store/layers.ts';
 import type { LayersWish, PreparedLayers } from './layers.ts';
 import type { RunPlan } from './prepare.ts';
 import { remembered } from './remembered.ts';
@@ -31,7 +39,7 @@ export async function ensureSetup(
     const known = await find(input, base, dir, names);
     if (known.layer !== null) return known.layer;
     want.signal.throwIfAborted();
-    const lock = tryLock(join(dir, `${known.free}.lock`));
+    const lock = tryLock(join(dir, `lock-${known.free}`));
     if (lock !== null) {
       using _lock = lock;
       const { layer, free } = await find(input, base, dir, names);
@@ -80,6 +88,7 @@ async function make(
   want: LayersWish,
   at: { dir: string; name: string },
 ): Promise<StoredLayer> {
+  sweepUnfinished(at.dir);
   const place = beginLayer(at.dir);
   try {
     const [{ runSetup }, { harvest }] = await Promise.all([import('./setup-run.ts'), import('./setup-harvest.ts')]);

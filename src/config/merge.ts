@@ -17,6 +17,7 @@ import {
 } from './defaults.ts';
 import type { EffectiveConfig, ExtraMount, SetupConfig } from './effective.ts';
 import { collect, originOf, quote, wrongValue, type Item, type Layer } from './layer.ts';
+import { mergeHooks } from './hooks.ts';
 import { LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
 import { mergeNetwork } from './network.ts';
 import { patternProblem } from './patterns.ts';
@@ -24,6 +25,7 @@ import { isWithin } from '../lib/files.ts';
 import { parseDuration } from '../lib/units.ts';
 import { forbiddenPlace, overlaps, ownDirectories, type Places } from './places.ts';
 import { mergeSecrets } from './secrets.ts';
+import { mergeTasks } from './tasks.ts';
 
 export interface World extends Places {
   readonly memoryTotalBytes: number;
@@ -66,6 +68,8 @@ export function mergeLayers(layers: readonly Layer[], world: World, files: reado
     network: mergeNetwork(layers, world.home, last, origins),
     secrets: mergeSecrets(layers, world.home),
     setup: mergeSetup(layers, last),
+    hooks: mergeHooks(layers, world.home, last, origins),
+    tasks: mergeTasks(last),
     risky: all('review.risky', [], PATTERN_LISTS['review.risky']),
     origins,
     files,

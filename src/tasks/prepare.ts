@@ -40,7 +40,12 @@ export interface RunPlan {
   readonly notices: readonly string[];
 }
 
-export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan> {
+/** `adjust`: what an agent needs beside what is configured. `live`: the sandbox is over the project's files as they are. */
+export async function planRun(
+  world: World,
+  flags: ConfigFlags,
+  options: { adjust?: (config: EffectiveConfig) => EffectiveConfig; live?: boolean } = {},
+): Promise<RunPlan> {
   const project = await findProject({
     cwd: world.cwd,
     home: world.home,
@@ -48,7 +53,7 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
     cacheDir: world.cacheDir,
     configHome: world.env['XDG_CONFIG_HOME'],
   });
-  const config = await loadConfig({
+  const configured = await loadConfig({
     home: world.home,
     userConfigFile: world.configFile,
     projectDir: project.root,
@@ -57,6 +62,7 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
     flags,
     memoryTotalBytes: world.memoryBytes,
   });
+  const config = options.adjust?.(configured) ?? configured;
   const host = await inspectWorld(world);
   const { workspaceKind } = await import('./ready.ts');
   const choice = await workspaceKind(world, host, config.workspace);
@@ -71,7 +77,7 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
     project,
     config,
     host,
-    hidden: await findHidden(world, project, config),
+    hidden: options.live === false ? NOTHING_HIDDEN : await findHidden(world, project, config),
     user: {
       uid: root ? config.user : world.uid,
       gid: root ? config.user : world.gid,
@@ -87,6 +93,8 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
     notices: [...copies, ...offline, ...unseen.map(notShown)],
   };
 }
+
+const NOTHING_HIDDEN: HiddenFiles = { paths: [], trackedSecrets: [] };
 
 const NO_NETWORK =
   'Network: none but loopback, because this system lets no program but bwrap make namespaces (see: ags doctor).';

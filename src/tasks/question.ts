@@ -25,12 +25,19 @@ export interface Question {
   readonly good?: readonly number[];
   /** Paths of the project that are shown as empty files. */
   readonly cover?: readonly string[];
+  /** It is given up after this long. */
+  readonly deadlineMs?: number;
 }
 
 export type Ask = (question: Question) => Promise<Buffer>;
 
-/** `outDir` is mounted writable at INSIDE.out; nothing else is. */
-export async function openQuestions(world: World, task: StoredTask, outDir: string): Promise<Ask> {
+/** `outDir` is mounted writable at INSIDE.out; nothing else is. `more` is shown read-only besides. */
+export async function openQuestions(
+  world: World,
+  task: StoredTask,
+  outDir: string,
+  more: readonly { readonly from: string; readonly to: string; readonly why: string }[] = [],
+): Promise<Ask> {
   const { paths, run } = task;
   const root = world.uid === 0;
   const host = await inspectWorld(world, { runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? '' });
@@ -66,6 +73,14 @@ export async function openQuestions(world: World, task: StoredTask, outDir: stri
       ...planned,
       mounts: [
         ...planned.mounts,
+        ...more.map(({ from, to, why }): Mount => ({
+          kind: 'bind',
+          from: hostPath(from),
+          to: sandboxPath(to),
+          writable: false,
+          veil: 'no',
+          why,
+        })),
         ...(question.cover ?? []).map((path): Mount => ({
           kind: 'file',
           content: '',
@@ -92,7 +107,7 @@ export async function openQuestions(world: World, task: StoredTask, outDir: stri
       stderr: 'pipe',
       terminal: null,
     });
-    const deadline = setTimeout(() => sandbox.kill(), DEADLINE_MS);
+    const deadline = setTimeout(() => sandbox.kill(), question.deadlineMs ?? DEADLINE_MS);
     try {
       let stderr = '';
       sandbox.stderr?.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));

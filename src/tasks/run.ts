@@ -10,7 +10,7 @@ import { chooseStage, ensureWhiteout } from '../sandbox/host.ts';
 import { createNative, type NativeOptions } from '../sandbox/native.ts';
 import type { Stdio } from '../sandbox/backend.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
-import { createTask, removeTask, writeRun } from '../store/tasks.ts';
+import { createTask, removeTask, slug, writeRun } from '../store/tasks.ts';
 import { createRun, planRun, type RunPlan } from './prepare.ts';
 import { openRunNetwork, type DeniedHost } from './run-network.ts';
 import { catchSignals, supervise } from './supervise.ts';
@@ -50,8 +50,8 @@ async function runTask(world: World, request: RunRequest): Promise<RunResult> {
   using signals = catchSignals();
   const { id, paths, run } = createTask(
     world.stateDir,
-    request.name ?? request.command.slice(0, 2).join('-').split('/').at(-1) ?? request.kind,
-    randomWord,
+    () =>
+      `${slug(request.name ?? request.command.slice(0, 2).join('-').split('/').at(-1) ?? request.kind)}-${randomWord()}`,
     (id) => ({ task: firstTask(world, plan, request, id), run: firstRun(world, plan) }),
   );
   let keep = false;

@@ -181,7 +181,11 @@ async function isTouched({ task, run, paths }: StoredTask): Promise<boolean> {
     if (run.state === 'preparing') return false;
     const { listCopy } = await import('./list-copy.ts');
     const hidden = new Set(run.hidden);
-    const listing = listCopy({ copy: paths.copy, original: task.project, hidden: (path) => hidden.has(path) });
+    const listing = listCopy({
+      copy: paths.copy,
+      original: run.layers ?? [task.project],
+      hidden: (path) => hidden.has(path),
+    });
     return listing.entries.length > 0 || listing.refused.length > 0;
   } catch {
     return true;

@@ -66,6 +66,17 @@ export const VERBS = {
     load: () => import('./verbs/review.ts'),
   },
   diff: { group: 'Review', summary: 'show what a sandbox changed', load: () => import('./verbs/diff.ts') },
+  merge: {
+    group: 'Review',
+    summary: 'put what an agent did onto a branch of yours',
+    load: () => import('./verbs/merge.ts'),
+  },
+  apply: {
+    group: 'Review',
+    summary: 'put what a sandbox changed into your files, uncommitted',
+    load: () => import('./verbs/apply.ts'),
+  },
+  undo: { group: 'Review', summary: 'take the last merge back', load: () => import('./verbs/undo.ts') },
   list: {
     group: 'Review',
     summary: 'list tasks: who needs you, what waits for a review, what runs',

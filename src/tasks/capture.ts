@@ -45,6 +45,7 @@ export interface AgentResult {
   readonly tree: string;
   /** What was on the branch before. */
   readonly earlier: string | null;
+  readonly by: { readonly name: string; readonly email: string };
 }
 
 const MAX_FILE = 2 * 1024 ** 3;

@@ -100,8 +100,10 @@ export function driveClaude(io: AgentIo): AgentDriver {
   };
 
   const onLifecycle = (json: Json): void => {
+    const id = textOf(json, 'command_uuid') ?? '';
+    if (!waiting.has(id)) return;
     tellsOfMessages = true;
-    if (textOf(json, 'state') !== 'queued') waiting.delete(textOf(json, 'command_uuid') ?? '');
+    if (textOf(json, 'state') !== 'queued') waiting.delete(id);
   };
 
   return {

@@ -4,9 +4,9 @@
 import type { Agent, AgentInput, AgentPlan, SignIn } from './agent.ts';
 import { driveClaude } from './claude-driver.ts';
 import { readHook, WRITING_TOOLS } from './claude-tools.ts';
-import { AGENT_HOOK_SECONDS, hookCommand } from './hook-command.ts';
+import { AGENT_HOOK_SECONDS } from './hook-command.ts';
 import { numberOf, parseObject, textOf, within } from './json.ts';
-import { TOOL_HOOKS } from './tool-hook.ts';
+import { TOOL_HOOKS, toolHookCommand } from './tool-hook.ts';
 
 /** It wants to see a key, or it does not start. The gateway sets the header on every request, whatever stands there. */
 const PLACEHOLDER = 'ags-puts-it-in';
@@ -138,7 +138,7 @@ function managedSettings(door: NonNullable<AgentInput['hooks']>): { to: string; 
       {
         ...(event === 'Stop' ? {} : { matcher: event === 'PreToolUse' ? '*' : WRITING_TOOLS }),
         hooks: [
-          { type: 'command', command: hookCommand(door, event), timeout: AGENT_HOOK_SECONDS, onFailure: 'block' },
+          { type: 'command', command: toolHookCommand(door, event), timeout: AGENT_HOOK_SECONDS, onFailure: 'block' },
         ],
       },
     ],

@@ -102,7 +102,7 @@ export interface HookDoor {
    * pass, 2 refuses, with the reason on stderr; whatever goes wrong refuses.
    */
   readonly command: readonly string[];
-  /** The same over HTTP: POST, answered with {"allow":true} or {"allow":false,"reason":"..."}. */
+  /** The same over HTTP: POST to this with "/" and the event's name behind it, answered with {"allow":true} or {"allow":false,"reason":"..."}. */
   readonly url: string;
 }
 

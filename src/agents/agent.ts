@@ -67,8 +67,8 @@ export interface SignIn {
       readonly refresh: string | null;
       readonly expiresAtMs: number | null;
     };
-    /** How an expired one is renewed, outside. */
-    readonly refresh: { readonly url: string; readonly clientId: string } | null;
+    /** How an expired one is renewed, outside. The secret of a program that everybody has is none; some want to see it. */
+    readonly refresh: { readonly url: string; readonly clientId: string; readonly clientSecret?: string } | null;
   };
 }
 

@@ -1,7 +1,7 @@
 // agents/gemini-tools.ts: the tools of Gemini CLI, and of Qwen Code, which comes from it, in our words.
 import type { Action } from '../protocol/agent-event.ts';
 import type { GateRequest } from '../protocol/hook.ts';
-import { cut, listOf, rawInput, textOf } from './json.ts';
+import { asObject, cut, listOf, rawInput, textOf } from './json.ts';
 
 export function actionOf(tool: string, input: unknown): Action {
   const path = textOf(input, 'file_path', 'absolute_path', 'dir_path', 'path') ?? '';
@@ -24,7 +24,7 @@ export function actionOf(tool: string, input: unknown): Action {
     case 'list_directory':
       return { kind: 'read', path };
     case 'read_many_files':
-      return { kind: 'read', path: listOf((input as { include?: unknown } | null)?.include).join(' ') };
+      return { kind: 'read', path: listOf(asObject(input)?.['include']).join(' ') };
     case 'glob':
     case 'grep_search':
       return { kind: 'search', what: textOf(input, 'pattern') ?? '' };
@@ -38,14 +38,19 @@ export function actionOf(tool: string, input: unknown): Action {
   }
 }
 
-/** A call that cannot be understood is asked about all the same. */
-export function toolRequest(when: 'before' | 'after', json: unknown): GateRequest {
+/** Before a call: one that cannot be understood is asked about all the same. After it: only if it wrote. */
+export function toolRequest(when: 'before' | 'after', json: unknown): GateRequest | null {
   const tool = textOf(json, 'tool_name') ?? '';
-  const input = (json as { tool_input?: unknown } | null)?.tool_input ?? {};
-  return { when, tool, actions: [actionOf(tool, input)], input };
+  const input = asObject(json)?.['tool_input'] ?? {};
+  const action = actionOf(tool, input);
+  return when === 'before' || action.kind === 'write' ? { when, tool, actions: [action], input } : null;
 }
 
-export const STOP: GateRequest = { when: 'stop', tool: '', actions: [], input: {} };
+/** It is sent back to work once: whoever is refused again and again would never end. */
+export function stopRequest(json: unknown): GateRequest | null {
+  if (asObject(json)?.['stop_hook_active'] === true) return null;
+  return { when: 'stop', tool: '', actions: [], input: {} };
+}
 
 /** What is shown of the content of a message's part: text, or a list of parts that have one. */
 export function outputOf(content: unknown): string {

@@ -3,9 +3,9 @@
 // be passed over without a word, and the hooks with it. So they stand in the settings of its home, which are written anew
 // before it starts and read once. A project's own settings are not loaded with --skip-trust; the rest is in env.
 import type { Agent, AgentInput, AgentPlan, HookDoor } from './agent.ts';
-import { actionOf, STOP, toolRequest } from './gemini-tools.ts';
+import { actionOf, stopRequest, toolRequest } from './gemini-tools.ts';
 import { AGENT_HOOK_SECONDS, hookCommand, REFUSED } from './hook-command.ts';
-import { cut, numberOf, textOf, within } from './json.ts';
+import { cut, numberOf, parseObject, textOf, within } from './json.ts';
 import { causeOf, driveLines, type Finished, type LineReader } from './line-driver.ts';
 import type { AgentEvent } from '../protocol/agent-event.ts';
 
@@ -34,6 +34,38 @@ export const gemini: Agent = {
         endpoint: 'GOOGLE_GEMINI_BASE_URL',
       },
     },
+    {
+      kind: 'login',
+      title: 'Log-in with a Google account',
+      how: 'Choose "Sign in with Google": a page opens in your browser and gives a code to paste.',
+      found: [],
+      secret: {
+        host: 'cloudcode-pa.googleapis.com',
+        port: 443,
+        header: 'authorization',
+        send: 'Bearer {}',
+        env: 'GOOGLE_CLOUD_ACCESS_TOKEN',
+        endpoint: 'CODE_ASSIST_ENDPOINT',
+      },
+      login: {
+        argv: ['--skip-trust'],
+        file: '.gemini/oauth_creds.json',
+        hosts: [
+          'accounts.google.com',
+          'oauth2.googleapis.com',
+          'www.googleapis.com',
+          'cloudcode-pa.googleapis.com',
+          'developers.google.com',
+        ],
+        read: readLogin,
+        refresh: {
+          url: 'https://oauth2.googleapis.com/token',
+          clientId: '681255809395-oo8ft2oprdrnp9e3aqf6av3hmdib135j.apps.googleusercontent.com',
+          // Published with the program, as that of every installed application.
+          clientSecret: ['GOCSPX', '4uHgMPm', '1o7Sk', 'geV6Cu5clXFsxl'].join('-'),
+        },
+      },
+    },
   ],
   hosts: [],
   scratch: ['.gemini/'],
@@ -42,7 +74,7 @@ export const gemini: Agent = {
   readHook: (event, json) => {
     if (event === 'BeforeTool') return toolRequest('before', json);
     if (event === 'AfterTool') return toolRequest('after', json);
-    return event === 'AfterAgent' ? STOP : null;
+    return event === 'AfterAgent' ? stopRequest(json) : null;
   },
   plan,
   drive: (io) => driveLines(io, createReader),
@@ -62,6 +94,8 @@ function plan(input: AgentInput): AgentPlan {
     ],
     env: {
       GEMINI_CLI_NO_RELAUNCH: 'true',
+      // With it, the token is taken from its variable and not from a file.
+      ...(input.signIn?.kind === 'login' ? { GOOGLE_GENAI_USE_GCA: 'true' } : {}),
       // What the home holds of an earlier turn, and files named .env, decide nothing.
       GEMINI_CLI_TRUSTED_FOLDERS_PATH: TRUSTED,
       GEMINI_CLI_SYSTEM_SETTINGS_PATH: '/etc/gemini-cli/settings.json',
@@ -77,7 +111,9 @@ const TRUSTED = '/etc/gemini-cli/trusted-folders.json';
 function settings({ signIn, maxTurns, hooks, newSession }: AgentInput): object {
   return {
     security: {
-      ...(signIn === null ? {} : { auth: { selectedType: 'gemini-api-key' } }),
+      ...(signIn === null
+        ? {}
+        : { auth: { selectedType: signIn.kind === 'login' ? 'oauth-personal' : 'gemini-api-key' } }),
       folderTrust: { enabled: true },
     },
     privacy: { usageStatisticsEnabled: false },
@@ -96,6 +132,13 @@ function settings({ signIn, maxTurns, hooks, newSession }: AgentInput): object {
   };
 }
 
+function readLogin(text: string): { access: string; refresh: string | null; expiresAtMs: number | null } {
+  const tokens = parseObject(text.trim());
+  const access = textOf(tokens, 'access_token');
+  if (access === null) throw new Error('there is no access token in it');
+  return { access, refresh: textOf(tokens, 'refresh_token'), expiresAtMs: numberOf(tokens, 'expiry_date') };
+}
+
 /** A hook can be switched off by its name, so nobody knows it beforehand. */
 function hookOf(door: HookDoor, event: string, unknown: string): object {
   const command = hookCommand(door, event);
@@ -108,7 +151,7 @@ function hookOf(door: HookDoor, event: string, unknown: string): object {
 function createReader(emit: (event: AgentEvent) => void): LineReader {
   let said = '';
   let lastWord = '';
-  let failure: { type: string; message: string } | null = null;
+  let failure: string | null = null;
   // A message comes in pieces.
   const speak = (): void => {
     if (said !== '') emit({ type: 'agent.said', text: said });
@@ -165,7 +208,7 @@ function createReader(emit: (event: AgentEvent) => void): LineReader {
           }
           // The exit code will tell what kind of error it was.
           const error = within(json, 'error');
-          failure = { type: textOf(error, 'type') ?? '', message: textOf(error, 'message') ?? 'it gave no reason' };
+          failure = plainMessage(textOf(error, 'message') ?? 'it gave no reason');
           return true;
         }
         default:
@@ -193,9 +236,15 @@ function resultOf(json: Readonly<Record<string, unknown>>): {
   return { outcome: refused ? 'refused' : 'failed', ...kept };
 }
 
+/** '[API Error: {"error":{"message":"..."}}]': only what it says. */
+function plainMessage(text: string): string {
+  const json = /^\[API Error: (\{.*\})\]$/s.exec(text)?.[1];
+  return textOf(within(parseObject(json ?? ''), 'error'), 'message') ?? text;
+}
+
 /** An exit code is 41 to 53, or the HTTP status of the model's answer modulo 256. */
-function endOf(code: number, failure: { type: string; message: string } | null, errors: string): Finished {
-  const reason = failure?.message ?? (errors === '' ? `it ended with exit code ${code}` : errors);
+function endOf(code: number, failure: string | null, errors: string): Finished {
+  const reason = failure ?? (errors === '' ? `it ended with exit code ${code}` : errors);
   const end = (cause?: Finished['cause']): Finished => ({
     type: 'agent.finished',
     ok: false,

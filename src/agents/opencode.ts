@@ -7,7 +7,7 @@ import type { Action, AgentEvent } from '../protocol/agent-event.ts';
 import type { GateRequest } from '../protocol/hook.ts';
 import type { Agent, AgentInput, AgentPlan, SignIn } from './agent.ts';
 import { REFUSED } from './hook-command.ts';
-import { cut, numberOf, rawInput, textOf, within, type Json } from './json.ts';
+import { asObject, cut, numberOf, rawInput, textOf, within, type Json } from './json.ts';
 import { causeOf, driveLines, type Finished, type LineReader } from './line-driver.ts';
 import { gatePlugin } from './opencode-plugin.ts';
 
@@ -88,8 +88,7 @@ export const opencode: Agent = {
   gate: 'enforced',
   resumes: true,
   readHook: (event, json) => {
-    if (event === 'before' || event === 'after') return toolRequest(event, json);
-    return event === 'stop' ? { when: 'stop', tool: '', actions: [], input: {} } : null;
+    return event === 'before' || event === 'after' ? toolRequest(event, json) : null;
   },
   plan,
   drive: (io) => driveLines(io, createReader),
@@ -222,10 +221,12 @@ function patchActions(patch: string): Action[] {
   });
 }
 
-function toolRequest(when: 'before' | 'after', json: unknown): GateRequest {
+/** Before a call: one that cannot be understood is asked about all the same. After it: only if it wrote. */
+function toolRequest(when: 'before' | 'after', json: unknown): GateRequest | null {
   const tool = textOf(json, 'tool') ?? '';
-  const input = (json as { args?: unknown } | null)?.args ?? {};
-  return { when, tool, actions: actionsOf(tool, input), input };
+  const input = asObject(json)?.['args'] ?? {};
+  const actions = actionsOf(tool, input);
+  return when === 'before' || actions.some(({ kind }) => kind === 'write') ? { when, tool, actions, input } : null;
 }
 
 function createReader(emit: (event: AgentEvent) => void): LineReader {

@@ -3,7 +3,7 @@
 // The launcher of its package runs an update that it finds in the home, so the program behind it is called.
 import type { AgentEvent } from '../protocol/agent-event.ts';
 import type { Agent, AgentInput, AgentPlan, SignIn } from './agent.ts';
-import { actionOf, outputOf, STOP, toolRequest } from './gemini-tools.ts';
+import { actionOf, outputOf, stopRequest, toolRequest } from './gemini-tools.ts';
 import { AGENT_HOOK_SECONDS, hookCommand, REFUSED } from './hook-command.ts';
 import { listOf, numberOf, textOf, within, type Json } from './json.ts';
 import { causeOf, driveLines, type Finished, type LineReader } from './line-driver.ts';
@@ -74,7 +74,7 @@ export const qwen: Agent = {
   readHook: (event, json) => {
     if (event === 'PreToolUse') return toolRequest('before', json);
     if (event === 'PostToolUse') return toolRequest('after', json);
-    return event === 'Stop' ? STOP : null;
+    return event === 'Stop' ? stopRequest(json) : null;
   },
   plan,
   drive: (io) => driveLines(io, createReader),

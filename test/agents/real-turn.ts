@@ -98,14 +98,15 @@ export async function createPlace(agent: Agent): Promise<Place> {
     gone: { command: [join(root, 'no such program')], url: 'http://127.0.0.1:1/hook' },
   };
 
+  const write = (path: string, content: string): void => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+  };
   return {
     home,
     project,
     asked,
-    write(path, content) {
-      mkdirSync(dirname(join(root, path)), { recursive: true });
-      writeFileSync(join(root, path), content);
-    },
+    write,
     read: (path) => readFileSync(join(root, path), 'utf8'),
     has: (path) => existsSync(join(root, path)),
     async turn(options) {
@@ -128,7 +129,7 @@ export async function createPlace(agent: Agent): Promise<Place> {
         hooks: options.hooks === undefined ? null : doors[options.hooks],
       };
       const plan = agent.plan(input);
-      for (const { path, content } of plan.homeFiles) this.write(`home/${path}`, content);
+      for (const { path, content } of plan.homeFiles) write(`home/${path}`, content);
       for (const [i, { content }] of plan.files.entries()) writeFileSync(join(files, String(i)), content);
       const env = {
         HOME: home,

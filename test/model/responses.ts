@@ -6,7 +6,8 @@ interface Body {
   readonly model?: string;
   readonly stream?: boolean;
   readonly input?: readonly Item[];
-  readonly tools?: readonly { readonly type?: string; readonly name?: string }[];
+  readonly tools?: readonly unknown[];
+  readonly text?: { readonly format?: unknown };
 }
 
 interface Item {
@@ -18,7 +19,9 @@ export const responses: ApiShape = {
   name: 'responses',
   matches: (method, path) => method === 'POST' && path.endsWith('/responses'),
   answered(body) {
-    const { input = [], tools = [] } = body as Body;
+    const { input = [], tools = [], text } = body as Body;
+    // A title is wanted as JSON, in a conversation of its own.
+    if (text?.format !== undefined) return null;
     if (tools.length === 0 && !input.some(({ type }) => type === 'additional_tools')) return null;
     // What is said and called in one answer are items of their own, one after the other.
     const ours = input.map(
@@ -29,7 +32,7 @@ export const responses: ApiShape = {
   answer(response, turn, body) {
     if (turn.fail !== undefined) return fail(response, turn.fail);
     const { model = 'scripted', stream = false } = body as Body;
-    const output = itemsOf(turn, body as Body);
+    const output = itemsOf(turn);
     const usage = {
       input_tokens: 1000,
       input_tokens_details: { cached_tokens: 0 },
@@ -74,8 +77,8 @@ type Output =
   | { readonly type: 'function_call'; readonly id: string; readonly call_id: string; readonly arguments: string }
   | { readonly type: 'custom_tool_call'; readonly id: string; readonly call_id: string; readonly input: string };
 
-/** A tool that takes raw text is called with `input.input`. */
-function itemsOf({ say, call }: Turn, { tools = [] }: Body): Output[] {
+/** A tool that takes raw text, such as apply_patch, is called with `{ input: text }`. */
+function itemsOf({ say, call }: Turn): Output[] {
   const items: Output[] = [];
   if (say !== undefined) {
     const content = [{ type: 'output_text' as const, text: say, annotations: [] as [] }];
@@ -83,10 +86,11 @@ function itemsOf({ say, call }: Turn, { tools = [] }: Body): Output[] {
   }
   if (call !== undefined) {
     const common = { id: id('fc'), call_id: id('call'), name: call.tool };
-    const raw = tools.find(({ name }) => name === call.tool)?.type === 'custom';
+    const [text, ...others] = Object.entries(call.input);
+    const raw = text?.[0] === 'input' && others.length === 0;
     items.push(
       raw
-        ? { ...common, type: 'custom_tool_call', input: String(call.input['input']) }
+        ? { ...common, type: 'custom_tool_call', input: String(text[1]) }
         : { ...common, type: 'function_call', arguments: JSON.stringify(call.input) },
     );
   }

@@ -1,7 +1,8 @@
 // agents/gemini-tools.ts: the tools of Gemini CLI, and of Qwen Code, which comes from it, in our words.
 import type { Action } from '../protocol/agent-event.ts';
-import type { GateRequest } from '../protocol/hook.ts';
+import type { ReadHook } from './agent.ts';
 import { asObject, cut, listOf, rawInput, textOf } from './json.ts';
+import { readToolHook } from './tool-hook.ts';
 
 export function actionOf(tool: string, input: unknown): Action {
   const path = textOf(input, 'file_path', 'absolute_path', 'dir_path', 'path') ?? '';
@@ -38,18 +39,10 @@ export function actionOf(tool: string, input: unknown): Action {
   }
 }
 
-/** Before a call: one that cannot be understood is asked about all the same. After it: only if it wrote. */
-export function toolRequest(when: 'before' | 'after', json: unknown): GateRequest | null {
-  const tool = textOf(json, 'tool_name') ?? '';
-  const input = asObject(json)?.['tool_input'] ?? {};
-  const action = actionOf(tool, input);
-  return when === 'before' || action.kind === 'write' ? { when, tool, actions: [action], input } : null;
-}
-
-/** It is sent back to work once: whoever is refused again and again would never end. */
-export function stopRequest(json: unknown): GateRequest | null {
-  if (asObject(json)?.['stop_hook_active'] === true) return null;
-  return { when: 'stop', tool: '', actions: [], input: {} };
+/** With the events of Claude Code's hooks; `names`: what they are called here. */
+export function readHookAs(names: Readonly<Record<string, string>>): ReadHook {
+  const read = readToolHook((tool, input) => [actionOf(tool, input)]);
+  return (event, json) => read(Object.hasOwn(names, event) ? (names[event] ?? '') : '', json);
 }
 
 /** What is shown of the content of a message's part: text, or a list of parts that have one. */

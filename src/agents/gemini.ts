@@ -3,11 +3,14 @@
 // be passed over without a word, and the hooks with it. So they stand in the settings of its home, which are written anew
 // before it starts and read once. A project's own settings are not loaded with --skip-trust; the rest is in env.
 import type { Agent, AgentInput, AgentPlan, HookDoor } from './agent.ts';
-import { actionOf, stopRequest, toolRequest } from './gemini-tools.ts';
-import { AGENT_HOOK_SECONDS, hookCommand, REFUSED } from './hook-command.ts';
-import { cut, numberOf, parseObject, textOf, within } from './json.ts';
-import { causeOf, driveLines, type Finished, type LineReader } from './line-driver.ts';
-import type { AgentEvent } from '../protocol/agent-event.ts';
+import { createGeminiReader } from './gemini-reader.ts';
+import { readHookAs } from './gemini-tools.ts';
+import { AGENT_HOOK_SECONDS, hookCommand } from './hook-command.ts';
+import { numberOf, parseObject, textOf } from './json.ts';
+import { driveLines } from './line-driver.ts';
+
+/** As Claude Code calls them. */
+const HOOKS = { BeforeTool: 'PreToolUse', AfterTool: 'PostToolUse', AfterAgent: 'Stop' };
 
 export const gemini: Agent = {
   name: 'gemini',
@@ -71,13 +74,9 @@ export const gemini: Agent = {
   scratch: ['.gemini/'],
   gate: 'enforced',
   resumes: true,
-  readHook: (event, json) => {
-    if (event === 'BeforeTool') return toolRequest('before', json);
-    if (event === 'AfterTool') return toolRequest('after', json);
-    return event === 'AfterAgent' ? stopRequest(json) : null;
-  },
+  readHook: readHookAs(HOOKS),
   plan,
-  drive: (io) => driveLines(io, createReader),
+  drive: (io) => driveLines(io, createGeminiReader),
 };
 
 function plan(input: AgentInput): AgentPlan {
@@ -125,9 +124,7 @@ function settings({ signIn, maxTurns, hooks, newSession }: AgentInput): object {
       ? {}
       : {
           hooksConfig: { enabled: true, disabled: [], notifications: false },
-          hooks: Object.fromEntries(
-            ['BeforeTool', 'AfterTool', 'AfterAgent'].map((event) => [event, [hookOf(hooks, event, newSession)]]),
-          ),
+          hooks: Object.fromEntries(Object.keys(HOOKS).map((event) => [event, [hookOf(hooks, event, newSession)]])),
         }),
   };
 }
@@ -146,115 +143,4 @@ function hookOf(door: HookDoor, event: string, unknown: string): object {
     ...(event === 'AfterAgent' ? {} : { matcher: '.*' }),
     hooks: [{ type: 'command', name: `${event}-${unknown}`, command, timeout: AGENT_HOOK_SECONDS * 1000 }],
   };
-}
-
-function createReader(emit: (event: AgentEvent) => void): LineReader {
-  let said = '';
-  let lastWord = '';
-  let failure: string | null = null;
-  // A message comes in pieces.
-  const speak = (): void => {
-    if (said !== '') emit({ type: 'agent.said', text: said });
-    if (said !== '') lastWord = said;
-    said = '';
-  };
-  return {
-    chatter:
-      /^(YOLO mode is enabled|Warning: (256-color|True color)|Loaded cached credentials|Data collection is disabled)/,
-    object(json) {
-      const type = textOf(json, 'type');
-      if (type === 'message') {
-        const text = textOf(json, 'content');
-        if (text === null) return false;
-        if (textOf(json, 'role') === 'user') return true;
-        if (json['delta'] !== true) speak();
-        said += text;
-        if (json['delta'] !== true || said.length > MOST_HELD) speak();
-        return true;
-      }
-      speak();
-      switch (type) {
-        case 'init': {
-          const model = textOf(json, 'model');
-          emit({ type: 'agent.started', session: textOf(json, 'session_id'), ...(model === null ? {} : { model }) });
-          return true;
-        }
-        case 'tool_use': {
-          const tool = textOf(json, 'tool_name');
-          const id = textOf(json, 'tool_id');
-          if (tool === null || id === null) return false;
-          emit({ type: 'tool.started', id, tool, action: actionOf(tool, json['parameters']) });
-          return true;
-        }
-        case 'tool_result': {
-          const id = textOf(json, 'tool_id');
-          if (id === null) return false;
-          emit({ type: 'tool.finished', id, ...resultOf(json) });
-          return true;
-        }
-        case 'error': {
-          const text = textOf(json, 'message');
-          if (text === null) return false;
-          emit({ type: 'agent.waited', why: text });
-          return true;
-        }
-        case 'result': {
-          const used = json['stats'];
-          const [inputTokens, outputTokens] = [numberOf(used, 'input_tokens'), numberOf(used, 'output_tokens')];
-          if (inputTokens !== null && outputTokens !== null) emit({ type: 'agent.used', inputTokens, outputTokens });
-          if (textOf(json, 'status') === 'success') {
-            emit({ type: 'agent.finished', ok: true, ...(lastWord === '' ? {} : { text: lastWord }) });
-            return true;
-          }
-          // The exit code will tell what kind of error it was.
-          const error = within(json, 'error');
-          failure = plainMessage(textOf(error, 'message') ?? 'it gave no reason');
-          return true;
-        }
-        default:
-          return false;
-      }
-    },
-    ended: (code, errors) => {
-      speak();
-      return endOf(code, failure, errors);
-    },
-  };
-}
-
-const MOST_HELD = 16 * 1024;
-
-function resultOf(json: Readonly<Record<string, unknown>>): {
-  outcome: 'done' | 'failed' | 'refused';
-  output?: string;
-} {
-  const error = within(json, 'error');
-  const output = textOf(json, 'output') ?? textOf(error, 'message');
-  const kept = output === null ? {} : { output: cut(output) };
-  if (textOf(json, 'status') === 'success') return { outcome: 'done', ...kept };
-  const refused = textOf(error, 'type') === 'policy_violation' || output?.includes(REFUSED) === true;
-  return { outcome: refused ? 'refused' : 'failed', ...kept };
-}
-
-/** '[API Error: {"error":{"message":"..."}}]': only what it says. */
-function plainMessage(text: string): string {
-  const json = /^\[API Error: (\{.*\})\]$/s.exec(text)?.[1];
-  return textOf(within(parseObject(json ?? ''), 'error'), 'message') ?? text;
-}
-
-/** An exit code is 41 to 53, or the HTTP status of the model's answer modulo 256. */
-function endOf(code: number, failure: string | null, errors: string): Finished {
-  const reason = failure ?? (errors === '' ? `it ended with exit code ${code}` : errors);
-  const end = (cause?: Finished['cause']): Finished => ({
-    type: 'agent.finished',
-    ok: false,
-    reason,
-    ...(cause === undefined ? {} : { cause }),
-  });
-  if (code === 41) return end('sign-in');
-  if (code === 53) return end('turns');
-  if (code === 130) return end('interrupted');
-  const status = code >= 400 % 256 && code <= 499 % 256 ? code + 256 : null;
-  if (status !== null || failure !== null) return end(causeOf(status, reason));
-  return end();
 }

@@ -1,12 +1,12 @@
 // agents/qwen.ts: Qwen Code. It comes from Gemini CLI and prints its events as Claude Code does.
 // Its system file has the last word on `disableAllHooks`, so that must stand there; two variables would switch hooks off as well.
 // The launcher of its package runs an update that it finds in the home, so the program behind it is called.
-import type { AgentEvent } from '../protocol/agent-event.ts';
 import type { Agent, AgentInput, AgentPlan, SignIn } from './agent.ts';
-import { actionOf, outputOf, stopRequest, toolRequest } from './gemini-tools.ts';
-import { AGENT_HOOK_SECONDS, hookCommand, REFUSED } from './hook-command.ts';
-import { listOf, numberOf, textOf, within, type Json } from './json.ts';
-import { causeOf, driveLines, type Finished, type LineReader } from './line-driver.ts';
+import { actionOf } from './gemini-tools.ts';
+import { AGENT_HOOK_SECONDS, hookCommand } from './hook-command.ts';
+import { driveLines } from './line-driver.ts';
+import { createQwenReader } from './qwen-reader.ts';
+import { readToolHook, TOOL_HOOKS } from './tool-hook.ts';
 
 /** Whoever speaks chat completions will do. By host, as a sign-in names it. */
 const PROVIDERS: Readonly<Record<string, { path: string; model: string; found: string; title: string; how: string }>> =
@@ -71,13 +71,9 @@ export const qwen: Agent = {
   scratch: ['.qwen/'],
   gate: 'enforced',
   resumes: true,
-  readHook: (event, json) => {
-    if (event === 'PreToolUse') return toolRequest('before', json);
-    if (event === 'PostToolUse') return toolRequest('after', json);
-    return event === 'Stop' ? stopRequest(json) : null;
-  },
+  readHook: readToolHook((tool, input) => [actionOf(tool, input)]),
   plan,
-  drive: (io) => driveLines(io, createReader),
+  drive: (io) => driveLines(io, createQwenReader),
 };
 
 function plan(input: AgentInput): AgentPlan {
@@ -126,7 +122,7 @@ function settings({ hooks }: AgentInput): object {
       : {
           disableAllHooks: false,
           hooks: Object.fromEntries(
-            ['PreToolUse', 'PostToolUse', 'Stop'].map((event) => [
+            TOOL_HOOKS.map((event) => [
               event,
               [
                 {
@@ -138,90 +134,4 @@ function settings({ hooks }: AgentInput): object {
           ),
         }),
   };
-}
-
-function createReader(emit: (event: AgentEvent) => void): LineReader {
-  const used = { inputTokens: 0, outputTokens: 0 };
-  return {
-    chatter: /^(YOLO mode is enabled|Warning: )/,
-    object(json) {
-      switch (textOf(json, 'type')) {
-        case 'system': {
-          if (textOf(json, 'subtype') !== 'init') return false;
-          const model = textOf(json, 'model');
-          emit({ type: 'agent.started', session: textOf(json, 'session_id'), ...(model === null ? {} : { model }) });
-          return true;
-        }
-        case 'assistant': {
-          const message = within(json, 'message');
-          const known = listOf(message['content']).every((part) => onPart(part, emit));
-          // The sum in the result counts earlier turns of the session too.
-          const usage = message['usage'];
-          used.inputTokens += numberOf(usage, 'input_tokens') ?? 0;
-          used.outputTokens += numberOf(usage, 'output_tokens') ?? 0;
-          return known;
-        }
-        case 'user':
-          return listOf(within(json, 'message')['content']).every((part) => onResult(part, emit));
-        case 'stream_event':
-          return true;
-        case 'result':
-          emit({ type: 'agent.used', ...used });
-          emit(endOf(json));
-          return true;
-        default:
-          return false;
-      }
-    },
-    ended: (code, errors): Finished => {
-      const reason = errors === '' ? `it ended with exit code ${code}` : errors;
-      if (code === 0) return { type: 'agent.finished', ok: true };
-      if (code === 55) return { type: 'agent.finished', ok: false, reason, cause: 'budget' };
-      if (code === 130 || code === 143) return { type: 'agent.finished', ok: false, reason, cause: 'interrupted' };
-      return { type: 'agent.finished', ok: false, reason, ...(errors === '' ? {} : { cause: causeOf(null, errors) }) };
-    },
-  };
-}
-
-function onPart(part: unknown, emit: (event: AgentEvent) => void): boolean {
-  const text = textOf(part, 'text', 'thinking');
-  switch (textOf(part, 'type')) {
-    case 'text':
-    case 'thinking':
-      if (text === null) return false;
-      if (text !== '') emit({ type: textOf(part, 'type') === 'text' ? 'agent.said' : 'agent.thought', text });
-      return true;
-    case 'tool_use': {
-      const [id, tool] = [textOf(part, 'id'), textOf(part, 'name')];
-      if (id === null || tool === null) return false;
-      emit({ type: 'tool.started', id, tool, action: actionOf(tool, (part as Json)['input']) });
-      return true;
-    }
-    default:
-      return false;
-  }
-}
-
-function onResult(part: unknown, emit: (event: AgentEvent) => void): boolean {
-  const id = textOf(part, 'tool_use_id');
-  if (textOf(part, 'type') !== 'tool_result' || id === null) return textOf(part, 'type') === 'text';
-  const output = outputOf((part as Json)['content']);
-  const failed = (part as Json)['is_error'] === true;
-  const code = /^Exit Code: (\d{1,3})$/m.exec(output)?.[1];
-  emit({
-    type: 'tool.finished',
-    id,
-    outcome: !failed ? 'done' : output.includes(REFUSED) ? 'refused' : 'failed',
-    ...(code === undefined ? {} : { exitCode: Number(code) }),
-    output,
-  });
-  return true;
-}
-
-function endOf(json: Json): Finished {
-  const text = textOf(json, 'result');
-  if (json['is_error'] !== true) return { type: 'agent.finished', ok: true, ...(text === null ? {} : { text }) };
-  const reason = textOf(within(json, 'error'), 'message') ?? text ?? 'it gave no reason';
-  const turns = textOf(json, 'subtype') === 'error_max_turns';
-  return { type: 'agent.finished', ok: false, reason, cause: turns ? 'turns' : causeOf(null, reason) };
 }

@@ -67,8 +67,8 @@ export interface SignIn {
       readonly refresh: string | null;
       readonly expiresAtMs: number | null;
     };
-    /** How an expired one is renewed, outside. */
-    readonly refresh: { readonly url: string; readonly clientId: string } | null;
+    /** How an expired one is renewed, outside. The secret of a program that everybody has is none; some want to see it. */
+    readonly refresh: { readonly url: string; readonly clientId: string; readonly clientSecret?: string } | null;
   };
 }
 
@@ -102,7 +102,7 @@ export interface HookDoor {
    * pass, 2 refuses, with the reason on stderr; whatever goes wrong refuses.
    */
   readonly command: readonly string[];
-  /** The same over HTTP: POST, answered with {"allow":true} or {"allow":false,"reason":"..."}. */
+  /** The same over HTTP: POST to this with "/" and the event's name behind it, answered with {"allow":true} or {"allow":false,"reason":"..."}. */
   readonly url: string;
 }
 

@@ -21,7 +21,7 @@ const CHANGES = { add: 'write', update: 'edit', delete: 'delete' } as const;
  * The files of a patch, each with its part of it. Headers are read as generously as Codex itself reads them: a line too many that
  * counts as one costs a question, one too few would be a file that no hook is asked about.
  */
-function writesOf(patch: string): Action[] {
+export function writesOf(patch: string): Action[] {
   const parts: { path: string; change: 'write' | 'edit' | 'delete'; lines: string[] }[] = [];
   for (const line of patch.split('\n')) {
     const header = HEADER.exec(line);

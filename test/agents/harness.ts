@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Agent, AgentDriver, AgentInput, AgentIo, HookDoor } from '../../src/agents/agent.ts';
+import type { Agent, AgentDriver, AgentInput, AgentIo, HookDoor, SignIn } from '../../src/agents/agent.ts';
 import type { AgentEvent } from '../../src/protocol/agent-event.ts';
 import type { GateRequest, GateVerdict } from '../../src/protocol/hook.ts';
 import type { Model } from '../model/server.ts';
@@ -24,7 +24,8 @@ export interface TurnOptions {
   readonly maxCostMicros?: number;
   /** `gone`: they are set up, and nobody answers. Without it: no hooks. */
   readonly hooks?: 'asked' | 'gone';
-  readonly signIn?: 'api-key' | 'token' | 'login';
+  /** Of several of one kind, the first, unless it says which. */
+  readonly signIn?: SignIn['kind'] | SignIn;
   readonly mode?: AgentInput['mode'];
   readonly onEvent?: (event: AgentEvent, driver: AgentDriver) => void;
 }
@@ -127,7 +128,8 @@ export async function createStage(
   };
 
   const prepare = (options: TurnOptions): Prepared => {
-    const signIn = agent.signIns.find(({ kind }) => kind === (options.signIn ?? 'api-key')) ?? null;
+    const wanted = options.signIn ?? 'api-key';
+    const signIn = typeof wanted === 'string' ? (agent.signIns.find(({ kind }) => kind === wanted) ?? null) : wanted;
     key = options.key ?? KEY;
     secret = signIn?.secret;
     const prompt = options.prompt ?? 'Do what the scenario says.';
@@ -157,6 +159,7 @@ export async function createStage(
         PATH: process.env['PATH'] ?? '',
         TERM: 'xterm-256color',
         LANG: 'C.UTF-8',
+        ...(secret?.env == null ? {} : { [secret.env]: 'a-placeholder' }),
         ...(secret?.endpoint == null ? {} : { [secret.endpoint]: endpointUrl }),
         ...plan.env,
       },

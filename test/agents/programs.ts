@@ -10,7 +10,14 @@ const CACHE = new URL('../../node_modules/.cache/agents/', import.meta.url).path
 export function programOf({ install, name }: Agent): string[] {
   if (install === null) throw new Error(`${name} is not installed from npm`);
   const modules = installed(name, { [install.package]: install.version, ...install.more });
-  return [join(modules, install.entry[process.arch === 'arm64' ? 'arm64' : 'x64'])];
+  const program = join(modules, install.entry[process.arch === 'arm64' ? 'arm64' : 'x64']);
+  return install.node === null ? [program] : [nodeOf(install.node), program];
+}
+
+/** This one, if it is new enough; otherwise from npm too. */
+function nodeOf(major: number): string {
+  if (Number(process.versions.node.split('.')[0]) >= major) return process.execPath;
+  return join(installed(`node-${major}`, { node: String(major) }), 'node/bin/node');
 }
 
 /** Complete or not there: it is made beside its place and moved. */

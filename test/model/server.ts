@@ -5,6 +5,8 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { anthropic } from './anthropic.ts';
+import { chat } from './chat.ts';
+import { gemini } from './gemini.ts';
 import { responses } from './responses.ts';
 import type { ApiShape, Scenario, Turn } from './scenario.ts';
 
@@ -12,6 +14,8 @@ import type { ApiShape, Scenario, Turn } from './scenario.ts';
 const SHAPES: readonly ApiShape[] = [
   anthropic, // Claude Code
   responses, // Codex CLI
+  chat, // Qwen Code, opencode
+  gemini, // Gemini CLI
 ];
 
 export interface ModelRequest {

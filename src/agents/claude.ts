@@ -87,9 +87,11 @@ function plan(input: AgentInput): AgentPlan {
       ...input.program,
       ...(headless ? HEADLESS : ['--settings', JSON.stringify({ skipDangerousModePermissionPrompt: true })]),
       '--dangerously-skip-permissions',
-      ...['--setting-sources', ''],
+      '--setting-sources',
+      '',
       // Without the project's settings its CLAUDE.md is left out too; as a further directory it is read (see the variable below).
-      ...['--add-dir', input.project],
+      '--add-dir',
+      input.project,
       ...(input.session === null ? ['--session-id', input.newSession] : ['--resume', input.session]),
       ...(input.model === null ? [] : ['--model', input.model]),
       ...(headless ? limits : []),

@@ -75,7 +75,10 @@ function plan(input: AgentInput): AgentPlan {
       ...(headless ? ['exec', '--json', '--skip-git-repo-check'] : []),
       '--dangerously-bypass-approvals-and-sandbox',
       // Plugins are fetched from GitHub; a terminal could be typed into without any hook seeing it.
-      ...['--disable', 'plugins', '--disable', 'unified_exec_tty'],
+      '--disable',
+      'plugins',
+      '--disable',
+      'unified_exec_tty',
       ...settings(input).flatMap((setting) => ['-c', setting]),
       ...(input.model === null ? [] : ['-m', input.model]),
       ...resume,

@@ -15,11 +15,24 @@ describe('the plan of Claude Code', () => {
       argv: [
         '/opt/agent',
         '-p',
-        ...['--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose'],
+        '--input-format',
+        'stream-json',
+        '--output-format',
+        'stream-json',
+        '--verbose',
         '--dangerously-skip-permissions',
-        ...['--setting-sources', '', '--add-dir', '/work/it'],
-        ...['--session-id', '0f8f4b3e-7a55-4c1e-9a3c-3f1b1c2d4e5f', '--model', 'opus'],
-        ...['--max-turns', '5', '--max-budget-usd', '1.5'],
+        '--setting-sources',
+        '',
+        '--add-dir',
+        '/work/it',
+        '--session-id',
+        '0f8f4b3e-7a55-4c1e-9a3c-3f1b1c2d4e5f',
+        '--model',
+        'opus',
+        '--max-turns',
+        '5',
+        '--max-budget-usd',
+        '1.5',
       ],
       env: {
         ANTHROPIC_API_KEY: 'ags-puts-it-in',
@@ -43,9 +56,17 @@ describe('the plan of Claude Code', () => {
     const signIn = claude.signIns.find(({ kind }) => kind === 'token') ?? null;
     const plan = claude.plan(inputFor(claude, { mode: 'interactive', session: 'old', hooks: DOOR, signIn }));
     expect(plan.argv.slice(1)).toEqual([
-      ...['--settings', '{"skipDangerousModePermissionPrompt":true}', '--dangerously-skip-permissions'],
-      ...['--setting-sources', '', '--add-dir', '/work/it', '--resume', 'old'],
-      ...['--', 'Fix the "bug"\nin $HOME'],
+      '--settings',
+      '{"skipDangerousModePermissionPrompt":true}',
+      '--dangerously-skip-permissions',
+      '--setting-sources',
+      '',
+      '--add-dir',
+      '/work/it',
+      '--resume',
+      'old',
+      '--',
+      'Fix the "bug"\nin $HOME',
     ]);
     expect(plan.env).toMatchObject({ CLAUDE_CODE_OAUTH_TOKEN: 'ags-puts-it-in' });
     expect(plan.homeFiles.map(({ path }) => path)).toEqual(['.claude/.claude.json']);

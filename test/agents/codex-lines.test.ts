@@ -7,9 +7,19 @@ import { expectToWithstand } from './mangle.ts';
 
 const COMMON = [
   '--dangerously-bypass-approvals-and-sandbox',
-  ...['--disable', 'plugins', '--disable', 'unified_exec_tty'],
-  ...['-c', 'analytics.enabled=false', '-c', 'check_for_update_on_startup=false', '-c', 'feedback.enabled=false'],
-  ...['-c', 'model_provider="ags"', '-c'],
+  '--disable',
+  'plugins',
+  '--disable',
+  'unified_exec_tty',
+  '-c',
+  'analytics.enabled=false',
+  '-c',
+  'check_for_update_on_startup=false',
+  '-c',
+  'feedback.enabled=false',
+  '-c',
+  'model_provider="ags"',
+  '-c',
 ];
 const provider = (path: string): string =>
   `model_providers.ags={name="OpenAI",base_url="http://127.0.0.1:3129/agent-it${path}",wire_api="responses"}`;
@@ -18,8 +28,17 @@ describe('the plan of Codex CLI', () => {
   test('of a headless turn', () => {
     expect(codex.plan(inputFor(codex, { model: 'gpt-5.5', session: 'old' }))).toEqual({
       argv: [
-        ...['/opt/agent', 'exec', '--json', '--skip-git-repo-check'],
-        ...[...COMMON, provider('/v1'), '-m', 'gpt-5.5', 'resume', 'old', '-'],
+        '/opt/agent',
+        'exec',
+        '--json',
+        '--skip-git-repo-check',
+        ...COMMON,
+        provider('/v1'),
+        '-m',
+        'gpt-5.5',
+        'resume',
+        'old',
+        '-',
       ],
       env: { CODEX_HOME: '/home/agent/.codex', RUST_LOG: 'error,codex_core::tools::router=off' },
       files: [],
@@ -30,7 +49,11 @@ describe('the plan of Codex CLI', () => {
   test('of a terminal, with the log-in of a subscription', () => {
     const signIn = codex.signIns.find(({ kind }) => kind === 'login') ?? null;
     expect(codex.plan(inputFor(codex, { mode: 'interactive', signIn })).argv).toEqual([
-      ...['/opt/agent', ...COMMON, provider('/backend-api/codex'), '--', 'Fix the "bug"\nin $HOME'],
+      '/opt/agent',
+      ...COMMON,
+      provider('/backend-api/codex'),
+      '--',
+      'Fix the "bug"\nin $HOME',
     ]);
   });
 

@@ -233,35 +233,12 @@ async function runTurn(
   return { events, lines: seen, code, session };
 }
 
-const ETC = [
-  'passwd',
-  'group',
-  'hosts',
-  'nsswitch.conf',
-  'resolv.conf',
-  'ssl',
-  'alternatives',
-  'ld.so.cache',
-  'bash.bashrc',
-];
+const ETC = 'passwd group hosts nsswitch.conf resolv.conf ssl alternatives ld.so.cache bash.bashrc';
 const BOX = [
-  ...['--unshare-user', '--unshare-pid', '--die-with-parent', '--uid', '1001', '--gid', '1001'],
-  ...[
-    '--ro-bind',
-    '/',
-    '/',
-    '--dev',
-    '/dev',
-    '--proc',
-    '/proc',
-    '--tmpfs',
-    '/tmp',
-    '--tmpfs',
-    '/run',
-    '--tmpfs',
-    '/etc',
-  ],
-  ...ETC.map((name) => `/etc/${name}`)
+  ...'--unshare-user --unshare-pid --die-with-parent --uid 1001 --gid 1001 --ro-bind / /'.split(' '),
+  ...'--dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --tmpfs /etc'.split(' '),
+  ...ETC.split(' ')
+    .map((name) => `/etc/${name}`)
     .filter((path) => existsSync(path))
     .flatMap((path) => ['--ro-bind', path, path]),
 ];

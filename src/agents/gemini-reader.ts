@@ -5,6 +5,10 @@ import { REFUSED } from './hook-command.ts';
 import { cut, numberOf, parseObject, textOf, within, type Json } from './json.ts';
 import { causeOf, type Finished, type LineReader } from './line-driver.ts';
 
+/** On stderr, also when all is well, and what stands in the result of a call as well. */
+const CHATTER =
+  /^(YOLO mode is enabled|Warning: (256-color|True color)|Loaded cached credentials|Data collection is disabled|Error executing tool |Refused by a hook\.|(\[WARNING\] )?Hook(\(s\)| execution) )/;
+
 export function createGeminiReader(emit: (event: AgentEvent) => void): LineReader {
   let said = '';
   let lastWord = '';
@@ -16,8 +20,7 @@ export function createGeminiReader(emit: (event: AgentEvent) => void): LineReade
     said = '';
   };
   return {
-    chatter:
-      /^(YOLO mode is enabled|Warning: (256-color|True color)|Loaded cached credentials|Data collection is disabled)/,
+    chatter: CHATTER,
     object(json) {
       const type = textOf(json, 'type');
       if (type === 'message') {

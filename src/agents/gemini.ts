@@ -95,13 +95,18 @@ function plan(input: AgentInput): AgentPlan {
       GEMINI_CLI_NO_RELAUNCH: 'true',
       // With it, the token is taken from its variable and not from a file.
       ...(input.signIn?.kind === 'login' ? { GOOGLE_GENAI_USE_GCA: 'true' } : {}),
-      // What the home holds of an earlier turn, and files named .env, decide nothing.
+      // What the home holds of an earlier turn, and files named .env, decide nothing: a variable that is set stays.
+      GEMINI_CLI_HOME: input.home,
+      GEMINI_RESTRICTED_MODE: 'false',
       GEMINI_CLI_TRUSTED_FOLDERS_PATH: TRUSTED,
       GEMINI_CLI_SYSTEM_SETTINGS_PATH: '/etc/gemini-cli/settings.json',
       GEMINI_CLI_SYSTEM_DEFAULTS_PATH: '/etc/gemini-cli/system-defaults.json',
     },
     files: [{ to: TRUSTED, content: '{}\n' }],
-    homeFiles: [{ path: '.gemini/settings.json', content: `${JSON.stringify(settings(input), null, 2)}\n` }],
+    homeFiles: [
+      { path: '.gemini/settings.json', content: `${JSON.stringify(settings(input), null, 2)}\n` },
+      { path: '.gemini/.env', content: '' },
+    ],
   };
 }
 

@@ -12,11 +12,17 @@ export const AGENT_HOOK_SECONDS = HOOK_SECONDS + 60;
 /** The last line of what an agent is told of a refusal. */
 export const REFUSED = 'Refused by a hook.';
 
-/** There is no `$` in it: some agents put variables into their settings. */
+/**
+ * Some agents put variables into their settings, so there is no `$NAME` in it. When an agent stops, only a plain no sends it back to
+ * work: one that cannot be asked would never let it end.
+ */
 export function hookCommand(door: HookDoor, event: string): string {
   const command = ['timeout', '-k', '1', String(HOOK_SECONDS), ...door.command, event].map(quote).join(' ');
+  if (STOPPING.has(event)) return `${command} >&2 || { [ $? -ne 2 ] || exit 2; }`;
   return `${command} >&2 || { echo '${REFUSED}' >&2; exit 2; }`;
 }
+
+const STOPPING = new Set(['Stop', 'AfterAgent']);
 
 function quote(word: string): string {
   return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;

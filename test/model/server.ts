@@ -30,7 +30,7 @@ export interface ModelRequest {
   readonly keyOk: boolean;
 }
 
-export interface Model {
+export interface Model extends AsyncDisposable {
   readonly port: number;
   /** "http://127.0.0.1:40000". */
   readonly url: string;
@@ -85,6 +85,10 @@ export async function startModel(options: ModelOptions): Promise<Model> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
+  const close = (): Promise<void> => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(() => resolve()));
+  };
   return {
     port,
     url: `${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
@@ -92,10 +96,8 @@ export async function startModel(options: ModelOptions): Promise<Model> {
     setScenario: (scenario) => {
       script = createScript(scenario);
     },
-    close: () => {
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(() => resolve()));
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

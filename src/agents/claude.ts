@@ -61,6 +61,7 @@ export const claude: Agent = {
         refresh: {
           url: 'https://platform.claude.com/v1/oauth/token',
           clientId: '9d1c250a-e61b-44d9-88ed-5944d1962f5e',
+          as: 'json',
         },
       },
     },

@@ -20,6 +20,9 @@ export const LIMITS = {
 } as const;
 export type LimitName = keyof typeof LIMITS;
 
+/** In the words of the file. */
+export const HOOK_TIMEOUT = '10s';
+
 export const NETWORK = { mode: 'on', defaults: true, askSeconds: 60 } as const;
 /** In the words of the file. */
 export const NETWORK_LIMITS = { connections: '512', perSecond: '200', bytesOut: '10g' } as const;

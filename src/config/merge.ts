@@ -5,12 +5,14 @@ import type { KernelRules, Limits } from '../protocol/spec.ts';
 import { ENV_PASS, ETC, HIDE, KERNEL, LIMITS, PATH_ENV, PLACES, TOOL_DIRS, USER, WORKSPACE } from './defaults.ts';
 import type { EffectiveConfig, ExtraMount } from './effective.ts';
 import { collect, originOf, quote, wrongValue, type Item, type Layer } from './layer.ts';
+import { mergeHooks } from './hooks.ts';
 import { LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
 import { mergeNetwork } from './network.ts';
 import { patternProblem } from './patterns.ts';
 import { isWithin } from '../lib/files.ts';
 import { forbiddenPlace, overlaps, ownDirectories, type Places } from './places.ts';
 import { mergeSecrets } from './secrets.ts';
+import { mergeTasks } from './tasks.ts';
 
 export interface World extends Places {
   readonly memoryTotalBytes: number;
@@ -52,6 +54,8 @@ export function mergeLayers(layers: readonly Layer[], world: World, files: reado
     kernel,
     network: mergeNetwork(layers, world.home, last, origins),
     secrets: mergeSecrets(layers, world.home),
+    hooks: mergeHooks(layers, world.home, last, origins),
+    tasks: mergeTasks(last),
     risky: all('review.risky', [], PATTERN_LISTS['review.risky']),
     origins,
     files,

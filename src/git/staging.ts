@@ -17,7 +17,7 @@ export interface TreeEntry {
 export function createStaging(
   directory: string,
   objectFormat: 'sha1' | 'sha256',
-  options: { bare: boolean } = { bare: true },
+  options: { bare: boolean; borrows?: readonly string[] } = { bare: true },
 ): void {
   // Written by hand: `git init` would copy templates and read settings.
   for (const name of ['objects/info', 'objects/pack', 'refs/heads', 'info'])
@@ -35,7 +35,9 @@ export function createStaging(
     `[core]\n\tbare = ${options.bare}\n\tbigFileThreshold = 64m\n${haste}${format}`,
   );
   // Files are taken byte for byte: no line-end conversion, no filters, no keyword expansion.
-  writeFileSync(join(directory, 'info/attributes'), '* -text -filter -ident -working-tree-encoding -diff -merge\n');
+  writeFileSync(join(directory, 'info/attributes'), '* -text -filter -ident -working-tree-encoding !diff !merge\n');
+  if (options.borrows !== undefined)
+    writeFileSync(join(directory, 'objects/info/alternates'), options.borrows.map((path) => `${path}\n`).join(''));
 }
 
 // Three megabytes can be a tree of three gigabytes of zeros, which would have to be held in memory whole.
@@ -47,6 +49,7 @@ export async function receivePack(
   pack: NodeJS.ReadableStream,
   maxBytes: number,
   timeoutMs: number,
+  maxObjects = 2 ** 31,
 ): Promise<void> {
   const packs = join(directory, 'objects/pack');
   const before = new Set(readdirSync(packs));
@@ -59,6 +62,11 @@ export async function receivePack(
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
   child.stdin.on('error', () => undefined);
+  let tooMany = false;
+  watchCount(pack, maxObjects, () => {
+    tooMany = true;
+    child.kill('SIGKILL');
+  });
   pack.pipe(child.stdin);
   const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
   const code = await new Promise<number | null>((resolve) =>
@@ -71,13 +79,27 @@ export async function receivePack(
   throw new AgsError(
     'capture.refused',
     `What came out of the sandbox was refused: ${
-      stderr
-        .trim()
-        .split('\n')
-        .findLast((line) => line.startsWith('fatal') || line.startsWith('error')) ?? 'it is not a sound pack'
+      tooMany
+        ? `it has more than ${maxObjects} objects`
+        : (stderr
+            .trim()
+            .split('\n')
+            .findLast((line) => line.startsWith('fatal') || line.startsWith('error')) ?? 'it is not a sound pack')
     }.`,
     { hint: 'Nothing was taken. The files are still in the task; look at them with: ags list' },
   );
+}
+
+/** How many objects it holds stands in its first twelve bytes. */
+function watchCount(pack: NodeJS.ReadableStream, most: number, onMore: () => void): void {
+  let head = Buffer.alloc(0);
+  const look = (chunk: Buffer): void => {
+    head = Buffer.concat([head, chunk.subarray(0, 12)]);
+    if (head.length < 12) return;
+    pack.off('data', look);
+    if (head.readUInt32BE(8) > most) onMore();
+  };
+  pack.on('data', look);
 }
 
 export async function listTree(directory: string, tree: string): Promise<TreeEntry[]> {
@@ -100,13 +122,17 @@ export interface RawChange {
 }
 
 /** Computed from trees with our own settings; the agent's attributes have no say. */
-export async function diffTrees(directory: string, base: string, head: string): Promise<RawChange[]> {
+export async function diffTrees(
+  directory: string,
+  base: string,
+  head: string,
+  options: { renames: boolean } = { renames: true },
+): Promise<RawChange[]> {
   const raw = await must(directory, [
     'diff-tree',
     '-r',
     '-z',
-    '-M',
-    '-l5000',
+    ...(options.renames ? ['-M', '-l5000'] : ['--no-renames']),
     '--name-status',
     '--no-ext-diff',
     '--no-textconv',

@@ -158,7 +158,7 @@ describe('the door', () => {
     await expect.poll(() => waiting.length).toBe(4);
     expect(await talk(port, post('/hook/x', '{}'))).toBe('');
     for (const release of waiting) release();
-    expect((await Promise.all(first)).map(verdictIn)).toEqual(Array(4).fill([200, { allow: true }]));
+    expect((await Promise.all(first)).map(verdictIn)).toEqual(first.map(() => [200, { allow: true }]));
   });
 
   test('hanging up frees the connection, not the judgement: as many as before are judged at once', async () => {

@@ -112,19 +112,17 @@ describe('protect-branches', () => {
     expect(protectBranches(write('abc', '.git/refs/heads/x'))).toEqual({ verdict: 'allowed' });
   });
 
+  // What takes quadratic time would not end within the time of a test.
   test('no line takes long to read', () => {
-    const started = process.cpuUsage();
     for (const piece of ['"', "'", '\\"', '"\\', '\'"', '$(', 'git push ', 'a\\', '"a\' '])
-      simpleCommands(piece.repeat(100_000 / piece.length));
-    // Seconds are generous for what takes milliseconds; a line that takes quadratic time needs minutes.
-    expect(process.cpuUsage(started).user / 1e6).toBeLessThan(20);
+      for (let times = 0; times < 10; times++) simpleCommands(piece.repeat(100_000 / piece.length));
   });
 });
 
 describe('no-secrets', () => {
   const b64 = (length: number): string => 'aB3'.repeat(length).slice(0, length);
   test.each([
-    ['AKIA' + 'ABCDEFGHIJKLMNOP', 'an AWS access key'],
+    [`AKIA${'ABCD'.repeat(4)}`, 'an AWS access key'],
     [`aws_secret_access_key = ${b64(40)}`, 'an AWS secret key'],
     [`ghp_${b64(36)}`, 'a GitHub token'],
     [`github_pat_${b64(60)}`, 'a GitHub token'],
@@ -278,7 +276,7 @@ describe('format', () => {
 
   test('is plain POSIX shell', () => {
     const script = formatCommand(write('x'))?.[2] ?? '';
-    execFileSync('dash', ['-n'], { input: script });
+    execFileSync('sh', ['-n'], { input: script });
     expect(script).toContain('"${edition:-2021}"');
   });
 
@@ -292,5 +290,33 @@ describe('format', () => {
     expect(await hooks.gate(WROTE)).toEqual({ allow: true });
     expect(calls).toEqual([`format ${at.project} ./src/a.ts`]);
     await at[Symbol.asyncDispose]();
+  });
+});
+
+describe('the examples in docs/hooks.md', () => {
+  const page = readFileSync(new URL('../../docs/hooks.md', import.meta.url), 'utf8');
+  const block = (language: string): string => new RegExp(`\`\`\`${language}\\n(#![^]*?)\`\`\``).exec(page)?.[1] ?? '';
+  const asked = async (point: string, hook: string, request: typeof COMMAND): Promise<unknown> => {
+    await using at = createHookPlace();
+    at.own(point, hook);
+    const hooks = await at.open();
+    const verdict = await hooks.gate(request);
+    return verdict.allow || verdict.reason.replace(/^.*?pre-[a-z]+: /, '');
+  };
+  const running = (text: string): typeof COMMAND => ({ ...COMMAND, actions: [{ kind: 'command', command: text }] });
+  const writing = (path: string): typeof COMMAND => ({ ...WRITE, actions: [{ kind: 'write', path, change: 'write' }] });
+
+  test('work', async () => {
+    const sh = /<<'END'\n([^]*?)END\n/.exec(page)?.[1] ?? '';
+    expect(await asked('pre-bash', sh, running('ls'))).toBe(true);
+    expect(await asked('pre-bash', sh, running('cd x && terraform apply'))).toBe(
+      'Nothing is deployed from here. Show the plan instead.',
+    );
+    expect(await asked('pre-writes', block('python'), writing('src/a.ts'))).toBe(true);
+    expect(await asked('pre-writes', block('python'), writing('src/../.env'))).toBe(
+      '.env is not yours to change; only src and test are.',
+    );
+    expect(await asked('pre-bash', block('js'), running('npm ci'))).toBe(true);
+    expect(await asked('pre-bash', block('js'), running('npm install left-pad'))).toContain('chosen by a person');
   });
 });

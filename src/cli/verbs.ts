@@ -103,7 +103,7 @@ export const VERBS = {
   },
   trust: {
     group: 'Set up',
-    summary: "approve what this project's ags.yaml asks for",
+    summary: "approve what this project's ags.yaml and hooks ask for",
     load: () => import('./verbs/trust.ts'),
   },
   doctor: {

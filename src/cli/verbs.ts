@@ -95,6 +95,12 @@ export const VERBS = {
     summary: 'show what may be reached, what was, and what waits for you',
     load: () => import('./verbs/net.ts'),
   },
+  agents: {
+    group: 'Agents',
+    summary: 'list the agents; install, update and remove them',
+    load: () => import('./verbs/agents.ts'),
+  },
+  auth: { group: 'Agents', summary: 'sign an agent in, once for all tasks', load: () => import('./verbs/auth.ts') },
   init: { group: 'Set up', summary: 'write a commented ags.yaml', load: () => import('./verbs/init.ts') },
   config: {
     group: 'Set up',

@@ -112,8 +112,9 @@ describe.each<[string, number, Give]>([
     const [atServer, atProgram] = [readSlowly(line.server), readSlowly(line.program)];
     line.program.end(up);
     line.server.end(down);
-    await expect.poll(line.done, { timeout: 20_000 }).toBe(true);
-    await expect.poll(() => [hash(atServer.all()), hash(atProgram.all())]).toEqual([hash(up), hash(down)]);
+    await Promise.all([once(line.server, 'end'), once(line.program, 'end')]);
+    expect([hash(atServer.all()), hash(atProgram.all())]).toEqual([hash(up), hash(down)]);
+    await expect.poll(line.done).toBe(true);
     expect(line.counted).toEqual({ out: MUCH, in: MUCH });
     expect(line.given()).toBe(buffers);
   });
@@ -129,10 +130,10 @@ describe.each<[string, number, Give]>([
         line.program.resume();
       }
       // Each has some of its bytes in the gateway, where the next one must not write over them.
-      await expect.poll(() => lines.every(({ origin }) => origin.writableLength > 0)).toBe(true);
+      await expect.poll(() => lines.every(({ origin }) => origin.writableLength > 0), { timeout: 20_000 }).toBe(true);
       const read = lines.map((line) => readSlowly(line.server));
-      await expect.poll(() => lines.every((line) => line.done()), { timeout: 20_000 }).toBe(true);
-      await expect.poll(() => read.map(({ all }) => hash(all()))).toEqual(sent.map(hash));
+      await Promise.all(lines.map(({ server }) => once(server, 'end')));
+      expect(read.map(({ all }) => hash(all()))).toEqual(sent.map(hash));
       expect(lines.map((line) => line.given())).toEqual(lines.map(() => buffers));
     }
   });

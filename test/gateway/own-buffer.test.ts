@@ -8,6 +8,8 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { giveBuffer, openOrigin, tryOut } from '../../src/gateway/own-buffer.ts';
 import { relay } from '../../src/gateway/relay.ts';
 
+/** Of whoever waits on a machine that is busy elsewhere. */
+const PATIENT = { timeout: 20_000 };
 const MUCH = 4 * 1024 * 1024;
 /** On both connections, with nobody reading. */
 const MORE_THAN_THE_KERNEL_TAKES = 12 * 1024 * 1024;
@@ -114,7 +116,7 @@ describe.each<[string, number, Give]>([
     line.server.end(down);
     await Promise.all([once(line.server, 'end'), once(line.program, 'end')]);
     expect([hash(atServer.all()), hash(atProgram.all())]).toEqual([hash(up), hash(down)]);
-    await expect.poll(line.done).toBe(true);
+    await expect.poll(line.done, PATIENT).toBe(true);
     expect(line.counted).toEqual({ out: MUCH, in: MUCH });
     expect(line.given()).toBe(buffers);
   });
@@ -130,7 +132,7 @@ describe.each<[string, number, Give]>([
         line.program.resume();
       }
       // Each has some of its bytes in the gateway, where the next one must not write over them.
-      await expect.poll(() => lines.every(({ origin }) => origin.writableLength > 0), { timeout: 20_000 }).toBe(true);
+      await expect.poll(() => lines.every(({ origin }) => origin.writableLength > 0), PATIENT).toBe(true);
       const read = lines.map((line) => readSlowly(line.server));
       await Promise.all(lines.map(({ server }) => once(server, 'end')));
       expect(read.map(({ all }) => hash(all()))).toEqual(sent.map(hash));
@@ -142,7 +144,7 @@ describe.each<[string, number, Give]>([
     const line = await openLine(give);
     const [first, waiting, later] = [randomBytes(300_000), randomBytes(10_000), randomBytes(MUCH)];
     line.program.write(waiting);
-    await expect.poll(() => line.client.readableLength).toBe(waiting.length);
+    await expect.poll(() => line.client.readableLength, PATIENT).toBe(waiting.length);
     line.start({ fromClient: first });
     line.program.end(later);
     const read = readSlowly(line.server);
@@ -164,7 +166,7 @@ describe.each<[string, number, Give]>([
     const read = readSlowly(line.program);
     await once(line.program, 'end');
     expect(hash(read.all())).toBe(hash(answer));
-    await expect.poll(line.done).toBe(true);
+    await expect.poll(line.done, PATIENT).toBe(true);
   });
 
   test('is let go after a silence when it has said everything', async () => {
@@ -173,7 +175,7 @@ describe.each<[string, number, Give]>([
     line.program.end(Buffer.alloc(MUCH));
     line.server.resume();
     await once(line.server, 'end');
-    await expect.poll(line.done).toBe(true);
+    await expect.poll(line.done, PATIENT).toBe(true);
     expect([line.given(), line.client.destroyed, line.origin.destroyed]).toEqual([buffers, true, true]);
   });
 
@@ -183,16 +185,18 @@ describe.each<[string, number, Give]>([
     line.server.once('data', () => undefined).resume();
     const block = Buffer.alloc(1 << 20);
     const { sent } = writeFor(line.program, block);
-    await expect.poll(() => line.counted.out).toBeGreaterThan(MUCH);
+    await expect.poll(() => line.counted.out, PATIENT).toBeGreaterThan(MUCH);
     expect(line.given()).toBe(buffers);
     line.server.pause();
     // Standing still: nothing was sent from one look to the next.
     let before = -1;
-    await expect.poll(() => [before, (before = line.counted.out)], { interval: 200 }).toSatisfy(([a, b]) => a === b);
+    await expect
+      .poll(() => [before, (before = line.counted.out)], { ...PATIENT, interval: 200 })
+      .toSatisfy(([a, b]) => a === b);
     expect(sent() - line.server.bytesRead).toBeLessThan(64 << 20);
     expect(line.origin.writableLength).toBeLessThan(256 << 10);
     line.server.resume();
-    await expect.poll(() => line.counted.out).toBeGreaterThan(before + MUCH);
+    await expect.poll(() => line.counted.out, PATIENT).toBeGreaterThan(before + MUCH);
   });
 
   test('that is gone takes its connection with the origin along', async () => {
@@ -200,9 +204,9 @@ describe.each<[string, number, Give]>([
     line.start();
     line.program.write(Buffer.alloc(MUCH));
     line.server.resume();
-    await expect.poll(() => line.counted.out).toBe(MUCH);
+    await expect.poll(() => line.counted.out, PATIENT).toBe(MUCH);
     line.program.resetAndDestroy();
-    await expect.poll(line.done).toBe(true);
+    await expect.poll(line.done, PATIENT).toBe(true);
     expect([line.given(), line.origin.destroyed]).toEqual([buffers, true]);
   });
 
@@ -211,9 +215,9 @@ describe.each<[string, number, Give]>([
     line.start();
     writeFor(line.program, Buffer.alloc(65_536));
     line.server.resume();
-    await expect.poll(() => line.counted.out).toBeGreaterThan(MUCH);
+    await expect.poll(() => line.counted.out, PATIENT).toBeGreaterThan(MUCH);
     line.server.resetAndDestroy();
-    await expect.poll(line.done).toBe(true);
+    await expect.poll(line.done, PATIENT).toBe(true);
     expect([line.given(), line.client.destroyed]).toEqual([buffers, true]);
   });
 
@@ -222,7 +226,7 @@ describe.each<[string, number, Give]>([
     line.start({ budget: MUCH });
     writeFor(line.program, Buffer.alloc(65_536));
     const read = readSlowly(line.server);
-    await expect.poll(line.done).toBe(true);
+    await expect.poll(line.done, PATIENT).toBe(true);
     await expect.poll(() => line.server.destroyed || line.server.readableEnded).toBe(true);
     expect(read.all().length).toBeLessThanOrEqual(MUCH);
     expect(line.counted.out).toBeGreaterThan(MUCH);

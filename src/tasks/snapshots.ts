@@ -130,17 +130,22 @@ async function closest(
   const settings = name.split('-').at(-1) ?? '';
   const known = listLayers(dir)
     .filter((layer) => layer.file.kind === 'base' && layer.name.endsWith(`-${settings}`) && isWhole(dir, layer))
-    .toSorted((a, b) => b.usedAtMs - a.usedAtMs);
+    .toSorted((a, b) => b.usedAtMs - a.usedAtMs || b.file.layers.length - a.file.layers.length);
   const wholes = known.filter(({ file }) => file.layers.length === 1);
   const short = known.filter(({ file }) => file.layers.length <= MOST_DELTAS);
   const candidates = new Set([...short.slice(0, CANDIDATES), ...wholes.slice(0, 1)]);
   let best: { from: StoredLayer; delta: Delta } | null = null;
   for (const from of candidates) {
-    const most = Math.min(MOST_CHANGES, best === null ? Math.max(100, from.file.entries / 3) : size(best.delta) - 1);
+    const most = Math.min(MOST_CHANGES, best === null ? Math.max(100, from.file.entries / 3) : size(best.delta));
     const delta = await findDelta(git, from.file.commit, commit, most);
-    if (delta !== null) best = { from, delta };
+    if (delta !== null && (best === null || isBetter({ from, delta }, best))) best = { from, delta };
   }
   return best;
+}
+
+function isBetter(one: { from: StoredLayer; delta: Delta }, other: { from: StoredLayer; delta: Delta }): boolean {
+  const fewer = size(other.delta) - size(one.delta);
+  return fewer > 0 || (fewer === 0 && one.from.file.layers.length < other.from.file.layers.length);
 }
 
 function size(delta: Delta): number {

@@ -2,6 +2,7 @@
 // docs/benchmarks.md and its charts; with --quick (under a minute, smaller repositories, no other proxies) it only prints.
 // `npm run bench -- gateway` measures the gateway alone (eight minutes), and replaces only what the page says about it;
 // `npm run bench -- from-inside` measures only connections from inside sandboxes, and only prints.
+// `npm run bench -- layers` measures only the layers of agents, and only prints.
 // Ends with 1 when a bar is missed.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,6 +13,7 @@ const { drawChart } = await import('../bench/chart.mjs');
 const { benchCrowd } = await import('../bench/crowd.mjs');
 const { benchFromInsideAlone, benchGateway } = await import('../bench/gateway/bench.mjs');
 const { GATEWAY } = await import('../bench/gateway/sections.mjs');
+const { benchLayers } = await import('../bench/layers.mjs');
 const { installPeers } = await import('../bench/peers.mjs');
 const { describeMachine, load, markdownReport, replaceSections, terminalReport, verdict } =
   await import('../bench/report.mjs');
@@ -24,6 +26,7 @@ const { createWorld } = await import('../bench/world.mjs');
 const quick = process.argv.includes('--quick');
 const gatewayOnly = process.argv.includes('gateway');
 const fromInsideOnly = process.argv.includes('from-inside');
+const layersOnly = process.argv.includes('layers');
 const peers = installPeers(root);
 const began = performance.now();
 const before = load();
@@ -34,6 +37,7 @@ process.on('exit', () => world[Symbol.dispose]());
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
 const machine = describeMachine(world, peers);
 if (fromInsideOnly) await stage('from inside sandboxes', () => benchFromInsideAlone(world, peers, gatewayEffort()));
+else if (layersOnly) await measureLayers();
 else {
   if (!gatewayOnly) await measureAll();
   if (gatewayOnly || !quick) await stage('the gateway', () => benchGateway(root, world, peers, gatewayEffort()));
@@ -42,7 +46,7 @@ const seconds = (performance.now() - began) / 1000;
 process.stdout.write(
   `${terminalReport(sections)}\n\n${Math.round(seconds)} s, load ${before} before, ${load()} after\n`,
 );
-if (!quick && !fromInsideOnly) writePage();
+if (!quick && !fromInsideOnly && !layersOnly) writePage();
 for (const { check } of sections) if (typeof check === 'string') throw new Error(check);
 if (sections.flatMap((section) => section.bars).some((bar) => !verdict(bar))) process.exitCode = 1;
 
@@ -63,6 +67,14 @@ function writePage() {
 
 function gatewayEffort() {
   return quick ? { rounds: 3, seconds: 0.3, warmUp: 0.5 } : { rounds: 10, seconds: 0.7, warmUp: 3 };
+}
+
+async function measureLayers(made) {
+  const sizes = quick ? [1000, 3000] : [1000, 10_000, 100_000];
+  const repositories = made ?? (await stage('making repositories', () => makeRepositories(world, sizes), false));
+  await stage('layers of an agent', () =>
+    benchLayers(root, world, repositories, quick ? { rounds: 1, further: 5 } : { rounds: 3, further: 20 }),
+  );
 }
 
 async function measureAll() {
@@ -96,6 +108,8 @@ async function measureAll() {
     }),
   );
   await stage('scan', () => benchScan(world, large, effort(11, 10)));
+  // Last, because it adds commits to the repositories.
+  await measureLayers(repositories);
 }
 
 async function stage(name, measure, isSection = true) {

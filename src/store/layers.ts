@@ -16,6 +16,7 @@ import {
 import { join } from 'node:path';
 import { errorCode } from '../lib/error-code.ts';
 import { removeTree } from '../lib/files.ts';
+import { tryLock } from '../lib/lock.ts';
 import { shortHash } from '../lib/short-hash.ts';
 
 /** What `layer.json` says. */
@@ -112,10 +113,29 @@ export function finishLayer(
 
 /** Removes it so that at no moment a part of it has its name. */
 export function discard(root: string): void {
-  if (lstatSync(root, { throwIfNoEntry: false }) === undefined) return;
+  const going = putAside(root);
+  if (going !== null) removeTree(going);
+}
+
+/** Its name is free at once; whoever waits need not wait for the disk. */
+export function discardLater(root: string): void {
+  const going = putAside(root);
+  if (going === null) return;
+  const script = 'chmod -R u+rwX -- "$1"; rm -rf --one-file-system -- "$1"';
+  inBackground(script, going);
+}
+
+function putAside(root: string): string | null {
+  if (lstatSync(root, { throwIfNoEntry: false }) === undefined) return null;
   const going = mkdtempSync(join(root, '..', REMOVING));
   renameSync(root, join(going, 'layer'));
-  removeTree(going);
+  return going;
+}
+
+/** null: somebody else makes or removes layers of this project. */
+export function lockLayers(dir: string): Disposable | null {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  return tryLock(join(dir, 'lock'));
 }
 
 /** What cannot be removed now, because a program of a maker that was killed still writes there, is for the next one. */
@@ -143,8 +163,11 @@ function makerOf(name: string): string {
 
 // Takes as long as the disk needs; nobody waits for it.
 function markWhenSynced(root: string): void {
-  const script = 'sync -f "$1" && : > "$1/synced"';
-  spawn('sh', ['-c', script, 'sh', root], { stdio: 'ignore', detached: true, cwd: '/', env: { PATH: '/usr/bin:/bin' } })
+  inBackground('sync -f "$1" && : > "$1/synced"', root);
+}
+
+function inBackground(script: string, path: string): void {
+  spawn('sh', ['-c', script, 'sh', path], { stdio: 'ignore', detached: true, cwd: '/', env: { PATH: '/usr/bin:/bin' } })
     .on('error', () => undefined)
     .unref();
 }

@@ -9,9 +9,11 @@ import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { oldNetworkLogs } from '../store/network-log.ts';
 import { entryIds, readEntries, readEntry, readPartial, runnerLives, type TaskEntry } from './entries.ts';
 import { applyItems, leftoverItems, lockItems, type CleanupItem } from './leftovers.ts';
+import { layerItems } from './layer-cleanup.ts';
 import { describeTask, sizeOf, type TaskRow } from './list.ts';
 import { CGROUPS, isRunning, removeFiles } from './remove.ts';
 import { endStrays, findStrays, type Stray } from './strays.ts';
+import { UNUSED_MS } from './unused-layers.ts';
 import type { World } from './world.ts';
 
 export interface Cleanup {
@@ -41,6 +43,7 @@ export async function planCleanup(world: World, options: CleanupOptions): Promis
       ...stay.flatMap(({ id, paths }) => [...applyItems(id, paths), ...lockItems(world, id, paths)]),
       ...removed,
       ...(await leftoverItems(world)),
+      ...(await layerItems(world, options.all ? options.olderThanMs : UNUSED_MS, goes)),
       ...networkLogItems(world),
     ],
     kept: tasks.flatMap(({ kept }) => (kept === null ? [] : [kept])),

@@ -12,7 +12,7 @@ import { agentsDir } from './installed-agents.ts';
 import type { World } from './world.ts';
 
 export interface CleanupItem {
-  readonly kind: 'process' | 'cgroup' | 'task' | 'apply' | 'lock' | 'directory' | 'file';
+  readonly kind: 'process' | 'cgroup' | 'task' | 'layer' | 'apply' | 'lock' | 'directory' | 'file';
   readonly name: string;
   readonly why: string;
   readonly bytes: number;

@@ -1,10 +1,9 @@
 // tasks/snapshots.ts: the files of a commit as read-only layers: found, or made from the snapshot that differs least.
 // Invariant: a snapshot that is known costs a few looks at the disk, whatever its size; a new one costs what changed.
-import { lstatSync, mkdirSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { removeTree } from '../lib/files.ts';
-import { tryLock } from '../lib/lock.ts';
 import { shortHash } from '../lib/short-hash.ts';
 import type { Repository } from '../git/inspect.ts';
 import { openLayerGit, storageSettings, type LayerGit } from '../git/layer-git.ts';
@@ -12,14 +11,17 @@ import { countEntries, findDelta, writeDelta, writeWhole, type Delta } from '../
 import { ensureWhiteout } from '../sandbox/host.ts';
 import {
   beginLayer,
+  discardLater,
   finishLayer,
   listLayers,
+  lockLayers,
   projectLayers,
   readLayer,
   sweepUnfinished,
   touchLayer,
   type StoredLayer,
 } from '../store/layers.ts';
+import { UNUSED_MS, unusedLayers } from './unused-layers.ts';
 import type { World } from './world.ts';
 
 export interface Snapshot {
@@ -65,12 +67,6 @@ export async function ensureSnapshot(input: SnapshotInput): Promise<Snapshot> {
 
 const WAIT_MS = 25;
 
-/** null: somebody else makes or removes layers of this project. */
-export function lockLayers(dir: string): Disposable | null {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  return tryLock(join(dir, 'lock'));
-}
-
 export function layerGitOf(input: Pick<SnapshotInput, 'world' | 'repository' | 'shown'>): LayerGit {
   const dir = projectLayers(input.world.stateDir, input.repository.root);
   return openLayerGit(join(dir, 'git'), input.repository, input.shown);
@@ -93,6 +89,7 @@ function findSnapshot(world: World, dir: string, name: string): Snapshot | null 
 async function make(input: SnapshotInput, dir: string, name: string): Promise<Snapshot> {
   const { world, commit } = input;
   sweepUnfinished(dir);
+  for (const old of unusedLayers(world, dir, UNUSED_MS)) discardLater(old.root);
   const git = layerGitOf(input);
   const place = beginLayer(dir);
   try {
@@ -133,17 +130,22 @@ async function closest(
   const settings = name.split('-').at(-1) ?? '';
   const known = listLayers(dir)
     .filter((layer) => layer.file.kind === 'base' && layer.name.endsWith(`-${settings}`) && isWhole(dir, layer))
-    .toSorted((a, b) => b.usedAtMs - a.usedAtMs);
+    .toSorted((a, b) => b.usedAtMs - a.usedAtMs || b.file.layers.length - a.file.layers.length);
   const wholes = known.filter(({ file }) => file.layers.length === 1);
   const short = known.filter(({ file }) => file.layers.length <= MOST_DELTAS);
   const candidates = new Set([...short.slice(0, CANDIDATES), ...wholes.slice(0, 1)]);
   let best: { from: StoredLayer; delta: Delta } | null = null;
   for (const from of candidates) {
-    const most = Math.min(MOST_CHANGES, best === null ? Math.max(100, from.file.entries / 3) : size(best.delta) - 1);
+    const most = Math.min(MOST_CHANGES, best === null ? Math.max(100, from.file.entries / 3) : size(best.delta));
     const delta = await findDelta(git, from.file.commit, commit, most);
-    if (delta !== null) best = { from, delta };
+    if (delta !== null && (best === null || isBetter({ from, delta }, best))) best = { from, delta };
   }
   return best;
+}
+
+function isBetter(one: { from: StoredLayer; delta: Delta }, other: { from: StoredLayer; delta: Delta }): boolean {
+  const fewer = size(other.delta) - size(one.delta);
+  return fewer > 0 || (fewer === 0 && one.from.file.layers.length < other.from.file.layers.length);
 }
 
 function size(delta: Delta): number {

@@ -66,6 +66,17 @@ export const VERBS = {
     load: () => import('./verbs/review.ts'),
   },
   diff: { group: 'Review', summary: 'show what a sandbox changed', load: () => import('./verbs/diff.ts') },
+  merge: {
+    group: 'Review',
+    summary: 'put what an agent did onto a branch of yours',
+    load: () => import('./verbs/merge.ts'),
+  },
+  apply: {
+    group: 'Review',
+    summary: 'put what a sandbox changed into your files, uncommitted',
+    load: () => import('./verbs/apply.ts'),
+  },
+  undo: { group: 'Review', summary: 'take the last merge back', load: () => import('./verbs/undo.ts') },
   list: {
     group: 'Review',
     summary: 'list tasks: who needs you, what waits for a review, what runs',
@@ -84,6 +95,12 @@ export const VERBS = {
     summary: 'show what may be reached, what was, and what waits for you',
     load: () => import('./verbs/net.ts'),
   },
+  agents: {
+    group: 'Agents',
+    summary: 'list the agents; install, update and remove them',
+    load: () => import('./verbs/agents.ts'),
+  },
+  auth: { group: 'Agents', summary: 'sign an agent in, once for all tasks', load: () => import('./verbs/auth.ts') },
   init: { group: 'Set up', summary: 'write a commented ags.yaml', load: () => import('./verbs/init.ts') },
   config: {
     group: 'Set up',
@@ -92,7 +109,7 @@ export const VERBS = {
   },
   trust: {
     group: 'Set up',
-    summary: "approve what this project's ags.yaml asks for",
+    summary: "approve what this project's ags.yaml and hooks ask for",
     load: () => import('./verbs/trust.ts'),
   },
   doctor: {

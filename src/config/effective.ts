@@ -47,6 +47,7 @@ export interface EffectiveConfig {
   /** `default` among its presets stands for the built-in default list (see presets.ts). */
   readonly network: NetworkPolicy;
   readonly secrets: readonly SecretRule[];
+  readonly setup: SetupConfig;
   readonly hooks: HookPolicy;
   readonly tasks: TaskDefaults;
   /** Patterns of further paths that the review treats as running on this machine. */
@@ -59,6 +60,14 @@ export interface EffectiveConfig {
   readonly origins: Readonly<Record<string, string>>;
   /** The files that were read, in the order of the layers. */
   readonly files: readonly string[];
+}
+
+export interface SetupConfig {
+  readonly run: readonly string[];
+  /** null: the usual lockfiles and manifests. */
+  readonly inputs: readonly string[] | null;
+  /** null: no limit. */
+  readonly timeoutSeconds: number | null;
 }
 
 /** What flags of one command may set, as the user typed it. */

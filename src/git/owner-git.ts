@@ -2,7 +2,7 @@
 // Invariant: no setting of the user or of the repository can make them run a program, and nothing is looked up by a name that
 // could mean something else. Root gives itself up to whoever owns the repository first: what is made belongs to them, and
 // what their repository says is done with their rights.
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
@@ -19,11 +19,13 @@ export interface OwnerGitOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number;
   readonly maxBytes?: number;
+  /** A lock that it holds until it ends, whoever started it. */
+  readonly hold?: number | undefined;
 }
 
 /** `gitDir` is that of a work tree, or the repository's own. */
 export function ownerGit(gitDir: string, args: readonly string[], options: OwnerGitOptions = {}): Promise<Answer> {
-  const child = startOwnerGit(gitDir, args, options.env);
+  const child = startOwnerGit(gitDir, args, options);
   child.stdin.on('error', () => undefined);
   child.stdin.end(options.input ?? Buffer.alloc(0));
   return finished(child, options);
@@ -66,10 +68,12 @@ export async function moveRef(
   from: string | null,
   to: string | null,
   why: string,
+  hold?: number,
 ): Promise<Moved> {
   const zero = '0'.repeat((to ?? from ?? '').length);
   const moved = await ownerGit(gitDir, ['update-ref', '-m', why, ref, to ?? zero, from ?? zero], {
     timeoutMs: 60_000,
+    hold,
   });
   if (moved.exitCode === 0) return 'moved';
   const now = await readRef(gitDir, ref);
@@ -87,29 +91,32 @@ export async function readRef(gitDir: string, ref: string): Promise<string | nul
   return line === undefined ? null : line.slice(0, line.indexOf(' '));
 }
 
+type Child = ChildProcessWithoutNullStreams;
+
 const isolated = { cwd: '/', env: ISOLATED_ENV, stdio: ['pipe', 'pipe', 'pipe'] as ['pipe', 'pipe', 'pipe'] };
 
-function feed(child: ReturnType<typeof startOwnerGit>, input: string): ReturnType<typeof startOwnerGit> {
+function feed(child: Child, input: string): Child {
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   return child;
 }
 
-function startOwnerGit(gitDir: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+function startOwnerGit(gitDir: string, args: readonly string[], options: OwnerGitOptions = {}): Child {
   const { uid, gid } = statSync(gitDir);
   const identity = process.geteuid?.() === 0 && uid !== 0 ? { uid, gid } : {};
   return spawn('git', [...QUIET, ...NO_PROGRAMS, '--git-dir', gitDir, ...args], {
     ...isolated,
     ...identity,
-    env: { ...ISOLATED_ENV, ...env },
-  });
+    env: { ...ISOLATED_ENV, ...options.env },
+    stdio: ['pipe', 'pipe', 'pipe', options.hold ?? 'ignore'],
+  }) as Child;
 }
 
 // Of the commands used here none asks for these; a later version of git might.
 const NO_PROGRAMS = ['-c', 'core.alternateRefsCommand=false', '-c', 'core.sshCommand=false', '-c', 'gpg.program=false'];
 
 function finished(
-  child: ReturnType<typeof startOwnerGit>,
+  child: Child,
   options: { timeoutMs?: number; maxBytes?: number; keepOutput?: boolean },
 ): Promise<Answer> {
   const out: Buffer[] = [];

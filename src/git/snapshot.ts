@@ -148,6 +148,32 @@ export async function listIndex(git: LayerGit, index: string): Promise<IndexEntr
     });
 }
 
+/** What kind of thing a commit has at these paths; nothing for those it does not have. */
+export async function commitHas(
+  git: LayerGit,
+  commit: string,
+  paths: readonly string[],
+): Promise<Map<string, 'blob' | 'tree' | 'commit'>> {
+  const found = new Map<string, 'blob' | 'tree' | 'commit'>();
+  for (let i = 0; i < paths.length; i += 500) {
+    const listing = await stagingGit(git.directory, [
+      '--literal-pathspecs',
+      'ls-tree',
+      '-z',
+      '--full-tree',
+      commit,
+      '--',
+      ...paths.slice(i, i + 500),
+    ]);
+    must(listing, commit);
+    for (const row of listing.stdout.toString('utf8').split('\0')) {
+      const [, kind, path] = /^\d+ (blob|tree|commit) [0-9a-f]+\t([\s\S]+)$/.exec(row) ?? [];
+      if (kind !== undefined && path !== undefined) found.set(path, kind as 'blob' | 'tree' | 'commit');
+    }
+  }
+  return found;
+}
+
 function must(done: Finished, commit: string): void {
   if (done.exitCode === 0) return;
   const said = done.stderr.trim().split('\n').at(-1) ?? '';
@@ -155,7 +181,7 @@ function must(done: Finished, commit: string): void {
     throw new AgsError('disk.full', 'There is no room left on the disk for a snapshot of the project.', {
       hint: 'Free some space, for example with: ags cleanup',
     });
-  const missing = /unable to read|missing|bad object|not a tree|could not/i.test(done.stderr);
+  const missing = /(unable to|cannot|could not) read|missing|bad object|not a tree/i.test(done.stderr);
   throw new AgsError('project.unsuitable', `The files of ${commit.slice(0, 12)} cannot be written: ${said}`, {
     hint: missing
       ? 'Are all objects here? See: git fsck --connectivity-only; for a partial clone: git fetch --refetch'

@@ -210,13 +210,69 @@ export async function readBlobs(
   return found;
 }
 
+/** A tree of exactly these files, over those of `on` if given; `mode` null removes one. Returns its id. */
+export async function writeTree(
+  directory: string,
+  entries: readonly (Pick<TreeEntry, 'path' | 'oid'> & { readonly mode: string | null })[],
+  on?: string,
+): Promise<string> {
+  const index = join(directory, `index-${process.pid}`);
+  const env = { GIT_INDEX_FILE: index };
+  const lines = entries.map(({ mode, oid, path }) => `${mode ?? '0'} ${oid}\t${path}\0`).join('');
+  try {
+    rmSync(index, { force: true });
+    if (on !== undefined) await must(directory, ['read-tree', on], undefined, env);
+    await must(directory, ['update-index', '-z', '--index-info'], Buffer.from(lines), env);
+    return (await must(directory, ['write-tree'], undefined, env)).toString('latin1').trim();
+  } finally {
+    rmSync(index, { force: true });
+  }
+}
+
+export async function treeOf(directory: string, commit: string): Promise<string> {
+  const tree = await must(directory, ['rev-parse', '--verify', '--end-of-options', `${commit}^{tree}`]);
+  return tree.toString('latin1').trim();
+}
+
+/** Directories of the first tree, on the way to these deleted files, that the second does not have; innermost first. */
+export async function goneDirectories(directory: string, tree: string, deleted: readonly string[]): Promise<string[]> {
+  if (deleted.length === 0) return [];
+  const listing = await must(directory, ['ls-tree', '-r', '-d', '-z', '--name-only', '--full-tree', tree]);
+  const there = new Set(listing.toString('utf8').split('\0'));
+  const above = deleted.flatMap((path) => {
+    const names = path.split('/');
+    return names.slice(1).map((_, i) => names.slice(0, i + 1).join('/'));
+  });
+  return [...new Set(above)]
+    .filter((dir) => !there.has(dir))
+    .toSorted((a, b) => b.split('/').length - a.split('/').length);
+}
+
+export async function countLines(
+  directory: string,
+  base: string,
+  tree: string,
+): Promise<{ added: number; removed: number }> {
+  const args = ['diff-tree', '-r', '-z', '--numstat', '--no-renames', '--no-ext-diff', '--no-textconv', base, tree];
+  const rows = (await must(directory, args)).toString('latin1').split('\0');
+  const sum = (column: number): number =>
+    rows.reduce((total, row) => total + (Number.parseInt(row.split('\t')[column] ?? '', 10) || 0), 0);
+  return { added: sum(0), removed: sum(1) };
+}
+
 export async function readBlob(directory: string, oid: string): Promise<Buffer> {
   return must(directory, ['cat-file', 'blob', oid]);
 }
 
-async function must(directory: string, args: readonly string[], input?: Buffer): Promise<Buffer> {
+async function must(
+  directory: string,
+  args: readonly string[],
+  input?: Buffer,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Buffer> {
   const done = await stagingGit(directory, args, {
     maxBytes: 4 * 1024 ** 3,
+    env,
     ...(input === undefined ? {} : { input }),
   });
   if (done.exitCode !== 0) throw new Error(`git ${args[0]} failed in ${directory}: ${done.stderr.trim()}`);

@@ -53,10 +53,9 @@ const BEGUN: readonly (readonly [string, string])[] = [
 function underWay(gitDir: string): { what: string; branch: string | null } | null {
   const [file, what] = BEGUN.find(([name]) => existsSync(join(gitDir, name))) ?? [];
   if (file === undefined || what === undefined) return null;
-  const names = [join(gitDir, file, 'head-name'), join(gitDir, 'BISECT_START')];
-  const text = names
-    .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true)
-    .map((path) => readFileSync(path, 'utf8').trim())[0];
+  const name = file.startsWith('rebase-') ? join(gitDir, file, 'head-name') : join(gitDir, 'BISECT_START');
+  const text =
+    statSync(name, { throwIfNoEntry: false })?.isFile() === true ? readFileSync(name, 'utf8').trim() : undefined;
   const branch = text === undefined || text.startsWith('refs/') ? (text ?? null) : `refs/heads/${text}`;
   return { what, branch };
 }

@@ -35,6 +35,7 @@ export function createEngine({ hooks, about, emit }: EngineInput): Engine {
     const points = pointsOf(request);
     const asked = points.flatMap((point) => hooks.filter((hook) => hook.point === point));
     if (asked.length === 0) return { allow: true };
+    if (ending.signal.aborted) return { allow: false, reason: 'The run is over, so this is refused.' };
     const free = await turns.take(WAIT_MS);
     if (free === null) return { allow: false, reason: 'Too much was asked of the hooks at once, so this is refused.' };
     try {

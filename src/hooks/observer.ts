@@ -28,23 +28,16 @@ export function createObserver(
   };
   return {
     observe(event) {
-      switch (event.type) {
-        case 'tool.started': {
-          if (started.size >= MOST_STARTED) started.delete(started.keys().next().value ?? '');
-          started.set(event.id, { tool: event.tool, action: event.action });
-          return ask({ when: 'before', tool: event.tool, actions: [event.action], input: null });
-        }
-        case 'tool.finished': {
-          const begun = started.get(event.id);
-          started.delete(event.id);
-          if (begun === undefined || event.outcome !== 'done') return;
-          return ask({ when: 'after', tool: begun.tool, actions: [begun.action], input: null });
-        }
-        case 'agent.finished':
-          return ask({ when: 'stop', tool: '', actions: [], input: null });
-        default:
-          return;
-      }
+      if (event.type === 'tool.started') {
+        if (started.size >= MOST_STARTED) started.delete(started.keys().next().value ?? '');
+        started.set(event.id, { tool: event.tool, action: event.action });
+        ask({ when: 'before', tool: event.tool, actions: [event.action], input: null });
+      } else if (event.type === 'tool.finished') {
+        const begun = started.get(event.id);
+        started.delete(event.id);
+        if (begun !== undefined && event.outcome === 'done')
+          ask({ when: 'after', tool: begun.tool, actions: [begun.action], input: null });
+      } else if (event.type === 'agent.finished') ask({ when: 'stop', tool: '', actions: [], input: null });
     },
     async close() {
       await last;

@@ -24,7 +24,8 @@ const TRANSITIONS: Readonly<Record<RunState, readonly RunState[]>> = {
   'no-changes': ['discarded', 'queued'],
   failed: ['ready', 'discarded', 'queued'],
   stopped: ['ready', 'no-changes', 'discarded', 'queued'],
-  merged: ['discarded', 'queued'],
+  // A merge can be taken back.
+  merged: ['ready', 'discarded', 'queued'],
   discarded: [],
 };
 

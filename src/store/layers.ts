@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { errorCode } from '../lib/error-code.ts';
 import { removeTree } from '../lib/files.ts';
 import { shortHash } from '../lib/short-hash.ts';
 
@@ -64,7 +65,7 @@ export function readLayer(dir: string, name: string): StoredLayer | null {
     const usedAtMs = lstatSync(join(root, 'used')).mtimeMs;
     return { name, root, files: join(root, 'files'), index: join(root, 'index'), file, usedAtMs };
   } catch (error) {
-    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    if (error instanceof SyntaxError || ['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '')) return null;
     throw error;
   }
 }
@@ -117,7 +118,18 @@ export function discard(root: string): void {
   removeTree(going);
 }
 
-/** What makers and removers that were killed have left. Only under the lock of what they made. */
+/** What cannot be removed now, because a program of a maker that was killed still writes there, is for the next one. */
+export function sweepUnfinished(dir: string): void {
+  for (const path of unfinishedLayers(dir)) {
+    try {
+      removeTree(path);
+    } catch {
+      continue;
+    }
+  }
+}
+
+/** What makers and removers that were killed have left. */
 export function unfinishedLayers(dir: string): string[] {
   if (!existsSync(dir)) return [];
   return readdirSync(dir)

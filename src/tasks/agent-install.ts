@@ -18,9 +18,8 @@ import { AgsError } from '../protocol/errors.ts';
 import { tryLock } from '../lib/lock.ts';
 import { isWithin } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
-import { readMachine } from '../sandbox/machine.ts';
-import { APART_WORK, diskUsage, runApart, userConfig, type ApartRequest, type ApartResult } from './apart.ts';
-import { onPath, PROGRAMS_INSIDE } from './agent-programs.ts';
+import { APART_WORK, diskUsage, runApart, type ApartRequest, type ApartResult } from './apart.ts';
+import { onPath, PROGRAMS_INSIDE, userView, visiblePlaces } from './agent-programs.ts';
 import { runForVersion } from './agent-version.ts';
 import { agentsDir, readInstalled, removeVersions, writeInstalled } from './installed-agents.ts';
 import { findRegistry, type Registry } from './npm-registry.ts';
@@ -224,10 +223,7 @@ async function nodeFor(
   arch: Arch,
 ): Promise<{ package: string; major: number; path: string } | null> {
   if (install.node === null) return null;
-  const config = await userConfig(world, agentsDir(world));
-  const machine = readMachine({ home: world.home, etc: [], toolDirs: config.toolDirs });
-  const places = [...machine.system.map(({ path }) => path), ...machine.toolDirs];
-  const own = onPath(world, 'node', places);
+  const own = onPath(world, 'node', visiblePlaces(await userView(world)));
   const version = own === null ? null : (await runForVersion(world, { argv: [own], mounts: [] })).version;
   if (version !== null && Number(version.split('.')[0]) >= install.node) return null;
   const name = `node-linux-${arch}`;

@@ -4,8 +4,9 @@ import { accessSync, closeSync, constants, openSync, readSync, realpathSync, sta
 import { basename, join } from 'node:path';
 import type { Agent } from '../agents/agent.ts';
 import { isWithin } from '../lib/files.ts';
+import { readMachine } from '../sandbox/machine.ts';
 import { isVisible } from '../sandbox/plan.ts';
-import type { ProgramMount } from './apart.ts';
+import { userConfig, type ProgramMount } from './apart.ts';
 import { askVersion, PACKAGE } from './agent-version.ts';
 import { readInstalled } from './installed-agents.ts';
 import type { RunPlan } from './prepare.ts';
@@ -45,7 +46,13 @@ export async function findProgram(
   return { ...found, version, source: 'host' };
 }
 
-function visiblePlaces({ machine, config }: View): string[] {
+/** Outside any project. */
+export async function userView(world: World): Promise<View> {
+  const config = await userConfig(world, world.stateDir);
+  return { config, machine: readMachine({ home: world.home, etc: [], toolDirs: config.toolDirs }) };
+}
+
+export function visiblePlaces({ machine, config }: View): string[] {
   return [...machine.system.map(({ path }) => path), ...machine.toolDirs, ...config.mounts.map(({ path }) => path)];
 }
 

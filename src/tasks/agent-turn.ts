@@ -104,6 +104,7 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
   const stream = openAgentStream(input);
   const command = withHomeFiles(agentPlan);
   let streamsOver: Promise<unknown> = Promise.resolve();
+  let terminal: LiveTurn['terminal'] = null;
   try {
     const outcome = await supervise({
       world,
@@ -131,12 +132,14 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
       holdsMemory: plan.host.cgroupPlan.kind !== 'none' && plan.host.cgroupPlan.holds.includes('memory'),
       onStart(sandbox) {
         streamsOver = interactive ? Promise.resolve() : stream.read(sandbox);
-        const terminal = interactive ? openTerminal(sandbox, command) : null;
+        terminal = interactive ? openTerminal(sandbox, command) : null;
         input.onUp({ sandbox, network, driver: interactive ? null : stream.driver, terminal });
         if (!interactive) stream.driver.start(input.prompt);
       },
     });
     await streamsOver;
+    // A terminal has no words of its end that a program could read; who sat at it knows.
+    if (terminal !== null) return { ended: outcome.ended, exitCode: 0, finished: null };
     stream.driver.exited(outcome.exitCode);
     return { ...outcome, finished: stream.finished() };
   } finally {

@@ -82,6 +82,7 @@ async function bring(world: World, stored: StoredTask, details: BringOutDetails)
       commit: tip,
       tree: found.tree,
       refused: found.refused,
+      by: { name: details.agentTitle, email: details.agentEmail },
       // Whichever of the two the branch is at, we have put it there.
       earlier: current !== null && current === earlier?.commit ? current : (earlier?.earlier ?? null),
     });

@@ -36,6 +36,7 @@ export async function startInside(
   socket.on('data', (chunk: Buffer) => {
     if (!read(chunk)) socket.destroy();
   });
+  socket.on('end', () => socket.destroy());
   const done = new Promise<number>((resolve) => socket.once('close', () => resolve(exitCode)));
   return {
     write(data) {

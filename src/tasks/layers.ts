@@ -1,16 +1,14 @@
 // tasks/layers.ts: what the workspace of an agent stands on: a snapshot of the base commit, and over it what the project's
 // setup commands have made. Neither moves, whatever the user does to the project meanwhile.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
-import { replaceFile } from '../lib/files.ts';
-import { shortHash } from '../lib/short-hash.ts';
 import { HIDE } from '../config/defaults.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { compileHidden } from '../config/patterns.ts';
 import { listIndex } from '../git/snapshot.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { shownPlaces, type RunPlan } from './prepare.ts';
+import { remembered } from './remembered.ts';
+import { ensureSetup } from './setup.ts';
 import { ensureSnapshot, layerGitOf, type Snapshot, type SnapshotInput } from './snapshots.ts';
 import type { World } from './world.ts';
 
@@ -53,14 +51,22 @@ export function prepareLayers(world: World, plan: RunPlan, want: LayersWish): Pr
       signal: want.signal,
     };
     const base = await ensureSnapshot(input);
-    return {
+    const prepared = {
       commit: want.commit,
       layers: base.files,
       index: base.layer.index,
       hidden: await findHidden(input, base, plan.config),
       exclude: [],
     };
+    const setup = await ensureSetup(input, plan, base, prepared, want);
+    if (setup === null) return prepared;
+    return { ...prepared, layers: [setup.files, ...base.files], exclude: setup.file.roots.map(excludeLine) };
   });
+}
+
+/** Exactly this path, whatever characters it has. */
+function excludeLine(path: string): string {
+  return `/${path.replaceAll(/[\\*?[\] !#]/g, String.raw`\$&`)}`;
 }
 
 /** The built-in patterns are for files that git does not track, and a snapshot has no others; what the user named is hidden. */
@@ -81,19 +87,4 @@ async function findHidden(input: SnapshotInput, base: Snapshot, config: Effectiv
 function parents(path: string): string[] {
   const names = path.split('/').slice(0, -1);
   return names.map((_, i) => names.slice(0, i + 1).join('/'));
-}
-
-/** What was found out about a snapshot for this question: it never changes. */
-export async function remembered<T>(base: Snapshot, what: string, about: unknown, find: () => Promise<T>): Promise<T> {
-  const question = JSON.stringify(about);
-  const file = join(base.layer.root, `${what}-${shortHash(question)}.json`);
-  try {
-    const known = JSON.parse(readFileSync(file, 'utf8')) as { question: string; answer: T };
-    if (known.question === question) return known.answer;
-  } catch {
-    // Nobody has asked before.
-  }
-  const answer = await find();
-  replaceFile(file, JSON.stringify({ question, answer }));
-  return answer;
 }

@@ -6,6 +6,7 @@ import { isUnderWay, type RunState } from '../protocol/run-state.ts';
 import type { EventLine } from '../store/events.ts';
 import { lastEvents } from '../store/follow-events.ts';
 import { measureDisk } from '../sandbox/disk-usage.ts';
+import { pendingMerges } from '../store/merges.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { currentProject, readEntries, type TaskEntry } from './entries.ts';
 import type { World } from './world.ts';
@@ -56,6 +57,8 @@ export interface Listing {
 
 export async function listTasks(world: World, options: { all: boolean; size: boolean }): Promise<Listing> {
   const project = await currentProject(world);
+  const cutOff = pendingMerges(world.stateDir);
+  if (cutOff.length > 0) await (await import('./move-branch.ts')).recoverMoves(world, cutOff);
   // A task that is just being made, or removed, is nobody's business yet; `ags cleanup` knows when it is too old for that.
   const entries = (await readEntries(world.stateDir)).filter((entry) => entry.kind !== 'partial');
   const here = entries.filter((entry) => project === null || projectOf(entry) === project);
@@ -181,7 +184,11 @@ async function isTouched({ task, run, paths }: StoredTask): Promise<boolean> {
     if (run.state === 'preparing') return false;
     const { listCopy } = await import('./list-copy.ts');
     const hidden = new Set(run.hidden);
-    const listing = listCopy({ copy: paths.copy, original: task.project, hidden: (path) => hidden.has(path) });
+    const listing = listCopy({
+      copy: paths.copy,
+      original: run.layers ?? [task.project],
+      hidden: (path) => hidden.has(path),
+    });
     return listing.entries.length > 0 || listing.refused.length > 0;
   } catch {
     return true;

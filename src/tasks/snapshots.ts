@@ -16,8 +16,8 @@ import {
   listLayers,
   projectLayers,
   readLayer,
+  sweepUnfinished,
   touchLayer,
-  unfinishedLayers,
   type StoredLayer,
 } from '../store/layers.ts';
 import type { World } from './world.ts';
@@ -92,7 +92,7 @@ function findSnapshot(world: World, dir: string, name: string): Snapshot | null 
 
 async function make(input: SnapshotInput, dir: string, name: string): Promise<Snapshot> {
   const { world, commit } = input;
-  for (const left of unfinishedLayers(dir)) removeTree(left);
+  sweepUnfinished(dir);
   const git = layerGitOf(input);
   const place = beginLayer(dir);
   try {

@@ -44,7 +44,7 @@ export async function supervise(input: {
   world: World;
   request: { readonly command: readonly string[]; openStdio(): Promise<{ stdio: Stdio; close(): Promise<void> }> };
   spec: SandboxSpec;
-  paths: TaskPaths;
+  paths: Pick<TaskPaths, 'root' | 'upper' | 'home' | 'copy' | 'git'>;
   backend: Backend;
   cgroup: Cgroup;
   signals: Signals;

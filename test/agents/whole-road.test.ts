@@ -1,4 +1,5 @@
 // test/agents/whole-road.test.ts: a goal, a real agent, a real sandbox, a real gateway, and the branch that comes out.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Agent } from '../../src/agents/agent.ts';
 import { claude } from '../../src/agents/claude.ts';
@@ -60,16 +61,48 @@ describe.each(CALLERS)('as %s', (caller) => {
 
       const sent = await road.ags('send', 'first', 'And the second thing.');
       expect(sent, sent.stdout + sent.stderr).toMatchObject({ code: 0 });
-      await road.ags('logs', 'first', '-f');
-      expect(files()).toContain('second.txt');
+      while (!files().includes('second.txt')) await sleep(200);
       expect(JSON.stringify(model.requests.at(-1)?.body)).toContain('Do the thing.');
     },
   );
 
-  test.each(AGENTS)('$agent.title is told that its key is wrong', { timeout: 240_000 }, async ({ agent }) => {
-    await using road = await openRoad(agent, caller, () => [{ fail: { status: 401, message: 'no such key' } }]);
-    const started = await road.ags('start', 'first', 'Do the thing.', '--agent', agent.name);
-    expect(started.code).not.toBe(0);
-    expect(started.stdout + started.stderr).toContain(`ags auth ${agent.name}`);
-  });
+  test.each(AGENTS)(
+    '$agent.title works in a terminal of its own',
+    { timeout: 240_000 },
+    async ({ agent, write, run }) => {
+      await using road = await openRoad(agent, caller, (project) => [
+        { say: 'I write.', call: write(project, 'hello.txt') },
+        { say: 'I try.', call: run('echo forbidden > bad.txt') },
+        { say: 'All of it is done.' },
+      ]);
+      const { machine, model } = road;
+      const started = await road.ags(
+        'start',
+        'first',
+        'Do the thing.',
+        '--agent',
+        agent.name,
+        '--interactive',
+        '--detach',
+      );
+      expect(started, started.stdout + started.stderr).toMatchObject({ code: 0 });
+      while (!model.requests.some(({ turn }) => turn === 2)) await sleep(200);
+      const last = model.requests.find(({ turn }) => turn === 2);
+      expect(JSON.stringify(last?.body)).toContain('This is not wanted here.');
+      expect(await road.ags('stop', 'first')).toMatchObject({ code: 0 });
+      while (machine.git('branch', '--list', 'ags/first') === '') await sleep(200);
+      expect(machine.git('ls-tree', '-r', '--name-only', 'ags/first').trim().split('\n')).toEqual([
+        'README.md',
+        'hello.txt',
+        'src/a.txt',
+      ]);
+    },
+  );
+});
+
+test.each(AGENTS)('$agent.title is told that its key is wrong', { timeout: 240_000 }, async ({ agent }) => {
+  await using road = await openRoad(agent, 'user', () => [{ fail: { status: 401, message: 'no such key' } }]);
+  const started = await road.ags('start', 'first', 'Do the thing.', '--agent', agent.name);
+  expect(started.code).not.toBe(0);
+  expect(started.stdout + started.stderr).toContain(`ags auth ${agent.name}`);
 });

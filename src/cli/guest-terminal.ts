@@ -25,10 +25,10 @@ export async function openGuest(
       hint: `How it stands: ags show ${task.task.name}`,
     });
   ctx.stderr.write('ags: Ctrl-] leaves it running.\r\n');
-  let exitCode: number | null = null;
+  const end: { code: number | null } = { code: null };
   const read = createFrameReader((kind, payload) => {
     if (kind === 'd') stdout.write(payload);
-    if (kind === 'x') exitCode = payload[0] ?? 0;
+    if (kind === 'x') end.code = payload[0] ?? 0;
   });
   const resize = (): void => void socket.write(windowFrame(stdout.columns, stdout.rows));
   const type = (data: Buffer): void => {
@@ -50,6 +50,6 @@ export async function openGuest(
   stdout.off('resize', resize);
   stdin.off('data', type).pause();
   stdin.setRawMode(false);
-  ctx.stderr.write(`\r\nags: ${exitCode === null ? 'left' : `it has ended with ${exitCode}`}.\n`);
-  return exitCode;
+  ctx.stderr.write(`\r\nags: ${end.code === null ? 'left' : `it has ended with ${end.code}`}.\n`);
+  return end.code;
 }

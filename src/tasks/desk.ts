@@ -54,7 +54,7 @@ export function openDesk(paths: TaskPaths): Desk {
         stop(wish.force === true);
         return { stopping: true };
       case 'send': {
-        const text = String(wish.text ?? '');
+        const text = typeof wish.text === 'string' ? wish.text : '';
         if (live?.driver?.send(text) === true) return { delivered: 'now' };
         putMessage(paths, text, Date.now());
         return { delivered: 'later' };

@@ -13,6 +13,7 @@ import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import type { AgentEvent } from '../protocol/agent-event.ts';
 import { layersFor, setStage, type AgentStage } from './agent-stage.ts';
 import { runTurn, type TurnEnd } from './agent-turn.ts';
+import { versionNotice } from './agent-version.ts';
 import { bringOut } from './bring-out.ts';
 import { openDesk, type Desk } from './desk.ts';
 import { takeMessage } from './inbox.ts';
@@ -69,7 +70,9 @@ async function travel(road: Road): Promise<void> {
   });
   if (!admitted) return run.end('stopped', { reason: 'Stopped before it began.', exitCode: null });
   const stage = await setStage(world, stored.task.project, goal);
-  for (const text of stage.plan.notices) events.append({ type: 'run.noticed', text });
+  const other = versionNotice(world, stage.agent, stage.program);
+  for (const text of [...stage.plan.notices, ...(other === null ? [] : [other])])
+    events.append({ type: 'run.noticed', text });
   // A run that goes on stands on what it stood on before.
   const earlier = run.now.layers === undefined ? null : { layers: run.now.layers, hidden: run.now.hidden };
   const prepared =

@@ -24,20 +24,21 @@ export async function keepBranchAs(world: World, stored: StoredTask, name: strin
   return true;
 }
 
-/** Of all its runs. Returns the names of those that went. */
-export async function removeBranches(world: World, stored: StoredTask): Promise<string[]> {
-  if (stored.task.goal === undefined) return [];
-  const commonDir = await repositoryOf(world, stored);
-  if (commonDir === null) return [];
+/** Of all its runs. To be asked for while the task is there, and done once it is gone; returns the names of those that went. */
+export function branchRemoval(world: World, stored: StoredTask): () => Promise<string[]> {
   const own = { ref: branchOf(stored), commit: stored.run.result?.commit };
   const earlier = earlierRuns(stored).map(({ number, commit }) => ({ ref: `${own.ref}.${number}`, commit }));
-  const gone: string[] = [];
-  for (const { ref, commit } of [own, ...earlier]) {
-    if (commit === undefined || (await readRef(commonDir, ref)) !== commit) continue;
-    if ((await moveRef(commonDir, ref, commit, null, 'ags: thrown away')) === 'moved')
-      gone.push(ref.replace('refs/heads/', ''));
-  }
-  return gone;
+  return async () => {
+    const commonDir = stored.task.goal === undefined ? null : await repositoryOf(world, stored);
+    if (commonDir === null) return [];
+    const gone: string[] = [];
+    for (const { ref, commit } of [own, ...earlier]) {
+      if (commit === undefined || (await readRef(commonDir, ref)) !== commit) continue;
+      if ((await moveRef(commonDir, ref, commit, null, 'ags: thrown away')) === 'moved')
+        gone.push(ref.replace('refs/heads/', ''));
+    }
+    return gone;
+  };
 }
 
 function earlierRuns({ paths }: StoredTask): { number: string; commit: string | undefined }[] {

@@ -111,7 +111,8 @@ function below(task: TaskRow | undefined, paint: Paint, columns: number): string
 
 function doingText(event: NonNullable<TaskRow['doing']>, room: number): string {
   if (event.type === 'tool.started') return describeAction(event['action'] as Action, String(event['tool']), room);
-  return String(event['text'] ?? event['why'] ?? event['question'] ?? '').split('\n')[0] ?? '';
+  const words = [event['text'], event['why'], event['question']].find((value) => typeof value === 'string');
+  return words?.split('\n')[0] ?? '';
 }
 
 function stateCell(task: TaskRow, paint: Paint): Cell {

@@ -30,8 +30,9 @@ const verb: Verb = {
     const wanted = values['yes'] === true ? entries : await askEach(entries, json, ctx);
     const removed: { name: string; freedBytes: number }[] = [];
     for (const entry of wanted) {
+      const removeBranches = await branchesOf(entry, ctx);
       const { freedBytes } = await removeEntry(entry, { force });
-      const branches = await branchesOf(entry, ctx);
+      const branches = await removeBranches();
       removed.push({ name: entry.id, freedBytes });
       if (!json)
         ctx.stdout.write(
@@ -44,10 +45,10 @@ const verb: Verb = {
 };
 export default verb;
 
-async function branchesOf(entry: TaskEntry, ctx: Context): Promise<string[]> {
-  if (entry.kind !== 'whole' || entry.stored.task.goal === undefined) return [];
-  const { removeBranches } = await import('../../tasks/task-branch.ts');
-  return removeBranches(ctx.world, entry.stored);
+async function branchesOf(entry: TaskEntry, ctx: Context): Promise<() => Promise<string[]>> {
+  if (entry.kind !== 'whole' || entry.stored.task.goal === undefined) return async () => [];
+  const { branchRemoval } = await import('../../tasks/task-branch.ts');
+  return branchRemoval(ctx.world, entry.stored);
 }
 
 function refuseRunning(entries: readonly TaskEntry[]): void {

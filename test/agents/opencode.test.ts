@@ -29,6 +29,8 @@ describe('the plan of opencode', () => {
     }).toMatchInlineSnapshot(`
       {
         "argv": [
+          "/bin/sh",
+          "/etc/opencode-ags/start",
           "/opt/agent",
           "run",
           "--format",
@@ -79,6 +81,7 @@ describe('the plan of opencode', () => {
         },
         "files": [
           "/etc/opencode-ags/opencode/plugin/gate.js",
+          "/etc/opencode-ags/start",
           "/etc/opencode-ags/opencode/.gitignore",
         ],
         "homeFiles": [],

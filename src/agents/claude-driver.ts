@@ -65,20 +65,20 @@ export function driveClaude(io: AgentIo): AgentDriver {
     }
   };
 
+  const decide = async (id: string, callback: string, request: Json): Promise<void> => {
+    const reason = await ask(callback, request['input']);
+    if (reason !== null && callback === 'before') refused.add(textOf(request, 'tool_use_id') ?? '');
+    answer(id, verdictOf(callback, reason));
+  };
+
   const onControl = (json: Json): boolean => {
     const id = textOf(json, 'request_id');
     const request = within(json, 'request');
     if (id === null) return false;
-    switch (textOf(request, 'subtype')) {
-      case 'hook_callback': {
-        const callback = textOf(request, 'callback_id') ?? '';
-        const tool = textOf(request, 'tool_use_id');
-        void ask(callback, request['input']).then((reason) => {
-          if (reason !== null && callback === 'before' && tool !== null) refused.add(tool);
-          answer(id, verdictOf(callback, reason));
-        });
+    switch (textOf(request, 'subtype') ?? '') {
+      case 'hook_callback':
+        void decide(id, textOf(request, 'callback_id') ?? '', request);
         return true;
-      }
       case 'can_use_tool':
         answer(id, { behavior: 'deny', message: 'Nobody is there to ask.' });
         return true;
@@ -100,8 +100,10 @@ export function driveClaude(io: AgentIo): AgentDriver {
   };
 
   const onLifecycle = (json: Json): void => {
+    const id = textOf(json, 'command_uuid') ?? '';
+    if (!waiting.has(id)) return;
     tellsOfMessages = true;
-    if (textOf(json, 'state') !== 'queued') waiting.delete(textOf(json, 'command_uuid') ?? '');
+    if (textOf(json, 'state') !== 'queued') waiting.delete(id);
   };
 
   return {

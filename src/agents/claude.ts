@@ -4,9 +4,9 @@
 import type { Agent, AgentInput, AgentPlan, SignIn } from './agent.ts';
 import { driveClaude } from './claude-driver.ts';
 import { readHook, WRITING_TOOLS } from './claude-tools.ts';
-import { AGENT_HOOK_SECONDS, hookCommand } from './hook-command.ts';
+import { AGENT_HOOK_SECONDS } from './hook-command.ts';
 import { numberOf, parseObject, textOf, within } from './json.ts';
-import { TOOL_HOOKS } from './tool-hook.ts';
+import { TOOL_HOOKS, toolHookCommand } from './tool-hook.ts';
 
 /** It wants to see a key, or it does not start. The gateway sets the header on every request, whatever stands there. */
 const PLACEHOLDER = 'ags-puts-it-in';
@@ -61,6 +61,7 @@ export const claude: Agent = {
         refresh: {
           url: 'https://platform.claude.com/v1/oauth/token',
           clientId: '9d1c250a-e61b-44d9-88ed-5944d1962f5e',
+          as: 'json',
         },
       },
     },
@@ -68,6 +69,7 @@ export const claude: Agent = {
   hosts: [],
   scratch: ['.claude/settings.local.json', '.claude/worktrees/', '.claude/scheduled_tasks.lock'],
   gate: 'enforced',
+  countsTurns: true,
   resumes: true,
   readHook,
   plan,
@@ -87,9 +89,11 @@ function plan(input: AgentInput): AgentPlan {
       ...input.program,
       ...(headless ? HEADLESS : ['--settings', JSON.stringify({ skipDangerousModePermissionPrompt: true })]),
       '--dangerously-skip-permissions',
-      ...['--setting-sources', ''],
+      '--setting-sources',
+      '',
       // Without the project's settings its CLAUDE.md is left out too; as a further directory it is read (see the variable below).
-      ...['--add-dir', input.project],
+      '--add-dir',
+      input.project,
       ...(input.session === null ? ['--session-id', input.newSession] : ['--resume', input.session]),
       ...(input.model === null ? [] : ['--model', input.model]),
       ...(headless ? limits : []),
@@ -138,7 +142,7 @@ function managedSettings(door: NonNullable<AgentInput['hooks']>): { to: string; 
       {
         ...(event === 'Stop' ? {} : { matcher: event === 'PreToolUse' ? '*' : WRITING_TOOLS }),
         hooks: [
-          { type: 'command', command: hookCommand(door, event), timeout: AGENT_HOOK_SECONDS, onFailure: 'block' },
+          { type: 'command', command: toolHookCommand(door, event), timeout: AGENT_HOOK_SECONDS, onFailure: 'block' },
         ],
       },
     ],

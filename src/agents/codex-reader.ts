@@ -14,8 +14,7 @@ interface Call {
   readonly action: Action;
 }
 
-const CHATTER =
-  /could not create PATH aliases|^Reading (additional input|prompt) from stdin|blocked by PreToolUse hook/;
+const CHATTER = /could not create PATH aliases|^Reading (additional input|prompt) from stdin/;
 
 function createReader(emit: (event: AgentEvent) => void): LineReader {
   let lastWord = '';

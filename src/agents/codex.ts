@@ -3,9 +3,9 @@
 import type { Agent, AgentInput, AgentPlan, HookDoor } from './agent.ts';
 import { driveCodex } from './codex-reader.ts';
 import { readHook } from './codex-tools.ts';
-import { AGENT_HOOK_SECONDS, hookCommand } from './hook-command.ts';
+import { AGENT_HOOK_SECONDS } from './hook-command.ts';
 import { numberOf, parseObject, textOf, within } from './json.ts';
-import { TOOL_HOOKS } from './tool-hook.ts';
+import { TOOL_HOOKS, toolHookCommand } from './tool-hook.ts';
 
 const entry = (machine: 'x64' | 'arm64', triple: string): string =>
   `@openai/codex-linux-${machine}/vendor/${triple}-unknown-linux-musl/bin/codex`;
@@ -60,6 +60,7 @@ export const codex: Agent = {
   hosts: [],
   scratch: [],
   gate: 'enforced',
+  countsSession: true,
   resumes: true,
   readHook,
   plan,
@@ -75,13 +76,20 @@ function plan(input: AgentInput): AgentPlan {
       ...(headless ? ['exec', '--json', '--skip-git-repo-check'] : []),
       '--dangerously-bypass-approvals-and-sandbox',
       // Plugins are fetched from GitHub; a terminal could be typed into without any hook seeing it.
-      ...['--disable', 'plugins', '--disable', 'unified_exec_tty'],
+      '--disable',
+      'plugins',
+      '--disable',
+      'unified_exec_tty',
       ...settings(input).flatMap((setting) => ['-c', setting]),
       ...(input.model === null ? [] : ['-m', input.model]),
       ...resume,
       ...(headless ? ['-'] : input.prompt === '' ? [] : ['--', input.prompt]),
     ],
-    env: { CODEX_HOME: `${input.home}/.codex` },
+    env: {
+      CODEX_HOME: `${input.home}/.codex`,
+      // What a hook refuses it would print whole, besides telling the model.
+      RUST_LOG: 'error,codex_core::tools::router=off',
+    },
     files: input.hooks === null ? [] : [{ to: '/etc/codex/requirements.toml', content: requirements(input.hooks) }],
     // The directory must be there; and nobody is there to say that the project is trusted.
     homeFiles: [
@@ -110,7 +118,7 @@ function requirements(door: HookDoor): string {
       ...(event === 'Stop' ? [] : ['matcher = "*"']),
       `[[hooks.${event}.hooks]]`,
       'type = "command"',
-      `command = ${quote(hookCommand(door, event))}`,
+      `command = ${quote(toolHookCommand(door, event))}`,
       `timeout = ${AGENT_HOOK_SECONDS}`,
     ].join('\n'),
   );

@@ -65,7 +65,7 @@ export const gemini: Agent = {
           url: 'https://oauth2.googleapis.com/token',
           clientId: '681255809395-oo8ft2oprdrnp9e3aqf6av3hmdib135j.apps.googleusercontent.com',
           // Published with the program, as that of every installed application.
-          clientSecret: ['GOCSPX', '4uHgMPm', '1o7Sk', 'geV6Cu5clXFsxl'].join('-'),
+          more: { client_secret: ['GOCSPX', '4uHgMPm', '1o7Sk', 'geV6Cu5clXFsxl'].join('-') },
         },
       },
     },

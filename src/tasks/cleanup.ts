@@ -106,7 +106,10 @@ async function taskItem(world: World, entry: TaskEntry, why: string, losesWork =
       // Somebody may have started to review it since it was looked at, or may have come back to it.
       const now = await readEntry(world.stateDir, entry.id);
       if (!losesWork && now.kind === 'whole' && (await describeTask(now)).changed) return false;
-      return removeUnlessBusy(now);
+      if (!(await removeUnlessBusy(now))) return false;
+      if (now.kind === 'whole' && now.stored.task.goal !== undefined)
+        await (await import('./task-branch.ts')).removeBranches(world, now.stored);
+      return true;
     },
   };
 }

@@ -8,6 +8,7 @@ import { createServer, request as forward, type IncomingMessage, type Server } f
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Agent, AgentDriver, AgentInput, AgentIo, HookDoor, SignIn } from '../../src/agents/agent.ts';
 import type { AgentEvent } from '../../src/protocol/agent-event.ts';
 import type { GateRequest, GateVerdict } from '../../src/protocol/hook.ts';
@@ -44,9 +45,12 @@ export interface Stage extends AsyncDisposable {
   write(path: string, content: string): void;
   read(path: string): string;
   has(path: string): boolean;
+  /** Waits until it is there. */
+  until(path: string): Promise<void>;
   turn(options?: TurnOptions): Promise<TurnResult>;
-  /** For a terminal: what is to be started in it. */
+  /** What is to be started, and starting it: for a terminal, or to change something in between. */
   prepare(options: TurnOptions): Prepared;
+  run(prepared: Prepared): Promise<TurnResult>;
 }
 
 export interface Prepared {
@@ -57,11 +61,26 @@ export interface Prepared {
 
 export const KEY = 'the-real-key';
 
-/** `judge`: what the hooks say; without it everything that speaks of "forbidden" is refused before it is done. */
+/** The last event of a turn that ended. */
+export function finishOf({ events }: TurnResult): AgentEvent | undefined {
+  return events.find(({ type }) => type === 'agent.finished');
+}
+
+/** With ids of calls that are the same in every run. */
+export function plain(events: readonly AgentEvent[]): unknown[] {
+  const ids = new Map<string, string>();
+  return events.map((event) => {
+    if (!('id' in event)) return event;
+    if (!ids.has(event.id)) ids.set(event.id, `call ${ids.size + 1}`);
+    return { ...event, id: ids.get(event.id) };
+  });
+}
+
+/** `judge`: what the hooks say; where it says nothing, all that speaks of "forbidden" is refused before it is done. */
 export async function createStage(
   agent: Agent,
   model: Model,
-  judge: (request: GateRequest) => GateVerdict = refuseForbidden,
+  judge: (request: GateRequest) => GateVerdict | undefined = () => undefined,
 ): Promise<Stage> {
   const program = programOf(agent);
   const root = mkdtempSync('/tmp/ags-agent-');
@@ -77,7 +96,7 @@ export async function createStage(
   let secret = agent.signIns[0]?.secret;
   const gate = (request: GateRequest): GateVerdict => {
     asked.push(request);
-    return judge(request);
+    return judge(request) ?? refuseForbidden(request);
   };
 
   const hooks = createServer((request, response) => {
@@ -104,8 +123,8 @@ export async function createStage(
   const endpointUrl = `${await listen(endpoint)}/its-name`;
   writeFileSync(join(root, 'hook.mjs'), HOOK_CLIENT);
   const doors: Record<'asked' | 'gone', HookDoor> = {
-    asked: { command: [process.execPath, join(root, 'hook.mjs'), hookUrl], url: hookUrl },
-    gone: { command: [join(root, 'no such program')], url: 'http://127.0.0.1:1/hook' },
+    asked: { command: [process.execPath, join(root, 'hook.mjs'), hookUrl], url: hookUrl, seconds: 30 },
+    gone: { command: [join(root, 'no such program')], url: 'http://127.0.0.1:1/hook', seconds: 30 },
   };
 
   const prepare = (options: TurnOptions): Prepared => {
@@ -155,6 +174,10 @@ export async function createStage(
     write: (path, content) => put(join(root, path), content),
     read: (path) => readFileSync(join(root, path), 'utf8'),
     has: (path) => existsSync(join(root, path)),
+    async until(path) {
+      while (!existsSync(join(root, path))) await sleep(20);
+    },
+    run: (prepared) => runTurn(agent, prepared, gate),
     turn: (options = {}) => runTurn(agent, prepare(options), gate, options.onEvent),
     async [Symbol.asyncDispose]() {
       for (const server of [hooks, endpoint]) {
@@ -210,35 +233,12 @@ async function runTurn(
   return { events, lines: seen, code, session };
 }
 
-const ETC = [
-  'passwd',
-  'group',
-  'hosts',
-  'nsswitch.conf',
-  'resolv.conf',
-  'ssl',
-  'alternatives',
-  'ld.so.cache',
-  'bash.bashrc',
-];
+const ETC = 'passwd group hosts nsswitch.conf resolv.conf ssl alternatives ld.so.cache bash.bashrc';
 const BOX = [
-  ...['--unshare-user', '--unshare-pid', '--die-with-parent', '--uid', '1001', '--gid', '1001'],
-  ...[
-    '--ro-bind',
-    '/',
-    '/',
-    '--dev',
-    '/dev',
-    '--proc',
-    '/proc',
-    '--tmpfs',
-    '/tmp',
-    '--tmpfs',
-    '/run',
-    '--tmpfs',
-    '/etc',
-  ],
-  ...ETC.map((name) => `/etc/${name}`)
+  ...'--unshare-user --unshare-pid --die-with-parent --uid 1001 --gid 1001 --ro-bind / /'.split(' '),
+  ...'--dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --tmpfs /etc'.split(' '),
+  ...ETC.split(' ')
+    .map((name) => `/etc/${name}`)
     .filter((path) => existsSync(path))
     .flatMap((path) => ['--ro-bind', path, path]),
 ];

@@ -9,13 +9,17 @@ interface Body {
   readonly messages?: readonly { readonly role: string; readonly content: unknown }[];
 }
 
+/** What Claude Code itself puts into the model's mouth after an interruption. */
+const PADDING = 'No response requested.';
+
 export const anthropic: ApiShape = {
   name: 'anthropic',
   matches: (method, path) => method === 'POST' && path.endsWith('/v1/messages'),
   answered(body) {
     const { messages = [], tools = [] } = body as Body;
     if (tools.length === 0 || JSON.stringify(messages.at(-1)).includes('[SUGGESTION MODE')) return null;
-    return messages.filter(({ role }) => role === 'assistant').length;
+    return messages.filter(({ role, content }) => role === 'assistant' && !JSON.stringify(content).includes(PADDING))
+      .length;
   },
   answer(response, turn, body) {
     if (turn.fail !== undefined) return fail(response, turn.fail);

@@ -307,7 +307,7 @@ test('when the run is over, so are its hooks, and their copies are gone', async 
   await using at = createHookPlace();
   const word = `79${Date.now()}`;
   at.own('pre-bash', sh(`setsid sleep ${word} & sleep ${word}`));
-  const hooks = await at.open();
+  const hooks = await at.open({ config: { hooks: { ...NO_HOOKS, timeoutSeconds: 600 } } });
   const verdict = hooks.gate(COMMAND);
   await until(() => processesWith(`sleep ${word}`).length >= 2);
   await hooks.close();

@@ -219,8 +219,7 @@ describe('completion', () => {
       expect(await output((ctx) => completeWords(['tasks'], ctx), { stateDir })).toBe('');
       const { id } = createTask(
         stateDir,
-        'npm test',
-        () => '4kd2',
+        () => 'npm-test-4kd2',
         () => ({ task: {} as TaskFile, run: {} as RunFile }),
       );
       writeFileSync(join(stateDir, 'tasks/.removing-x'), '');

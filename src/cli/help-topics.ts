@@ -14,6 +14,7 @@ const STATUSES = {
   failed: 'failed, or the answer to a question was no',
   usage: 'wrong usage or configuration, or a question without a terminal',
   notFound: 'no such task or file',
+  signIn: 'an agent is not signed in; see: ags auth status',
   conflict: 'changed on both sides, or in use by another process',
   limit: 'a limit was reached',
   unavailable: 'a protection or program is missing; see: ags doctor',
@@ -48,7 +49,8 @@ function environment(paint: Paint): string {
       'Read by ags',
       meanings([
         ['XDG_CONFIG_HOME', 'your configuration is in ags/config.yaml below it (~/.config)'],
-        ['XDG_STATE_HOME', 'tasks and approvals are in ags/ below it (~/.local/state)'],
+        ['XDG_STATE_HOME', 'tasks, sign-ins and approvals are in ags/ below it (~/.local/state)'],
+        ['XDG_DATA_HOME', 'agents that ags has installed are in ags/ below it (~/.local/share)'],
         ['XDG_CACHE_HOME', 'what can be made again is in ags/ below it (~/.cache)'],
         ['NO_COLOR', 'no colours, whatever its value'],
         ['FORCE_COLOR', 'colours also when the output is not a terminal'],
@@ -77,7 +79,7 @@ function environment(paint: Paint): string {
 function json(paint: Paint): string {
   return [
     wrap(
-      'Commands that show something take --json: plan, list, rm, cleanup, review, diff, allow, deny, net, config, trust, doctor. They print one document on stdout, without colours, and never ask a question: what they would ask about needs its flag.',
+      'Commands that show something take --json: plan, list, rm, cleanup, review, diff, merge, apply, undo, allow, deny, net, config, trust, doctor. They print one document on stdout, without colours, and never ask a question: what they would ask about needs its flag.',
     ),
     section(
       'Conventions',

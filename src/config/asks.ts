@@ -38,6 +38,8 @@ export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveCo
     const yours = base.origins[`limits.${name}`] === 'built-in' ? LIMITS[name] : format(base.limits[field]);
     ask(`limits.${name}`, `limits.${name}: use ${project.values.limits?.[name]}, above your ${yours}`);
   }
+  if ((asked.tasks.parallel ?? 0) > (base.tasks.parallel ?? 2))
+    ask('tasks.parallel', `tasks.parallel: let ${asked.tasks.parallel} agents run at once`);
   asks.push(
     ...networkAsks(project, base, asked).map(onOneLine),
     ...secretAsks(base, asked).map(onOneLine),

@@ -1,7 +1,7 @@
 // config/keys.ts: every key of the configuration with its meaning, read from the schema. For error messages, docs and `ags init`.
 import { z } from 'zod';
 import { ConfigFile } from '../protocol/config.ts';
-import { HOOK_TIMEOUT, KERNEL, LIMITS, NETWORK, NETWORK_LIMITS, USER, WORKSPACE } from './defaults.ts';
+import { HOOK_TIMEOUT, KERNEL, LIMITS, NETWORK, NETWORK_LIMITS, SETUP_TIMEOUT, USER, WORKSPACE } from './defaults.ts';
 
 export interface KeyDoc {
   /** "limits.memory"; below a list "mounts[].path". */
@@ -100,6 +100,7 @@ function typeOf(schema: Schema): string {
 const BUILT_IN: Readonly<Record<string, string>> = {
   user: String(USER),
   workspace: WORKSPACE,
+  'setup.timeout': SETUP_TIMEOUT,
   'tools.defaults': 'true',
   'kernel.ptrace': String(KERNEL.ptrace),
   'kernel.unixSockets': String(KERNEL.unixSockets),

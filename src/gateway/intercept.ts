@@ -3,6 +3,7 @@
 // Invariants: no byte goes to the origin that is not part of a request that was understood and allowed. Secrets go to the
 // verified host only. After a mistake of either side the connection ends; it never goes on half understood.
 import type { Socket } from 'node:net';
+import { AgsError } from '../protocol/errors.ts';
 import { hostAndPort } from '../protocol/host-name.ts';
 import { httpAnswer } from './answers.ts';
 import { createBody } from './body.ts';
@@ -11,7 +12,7 @@ import type { Authority } from './certificate.ts';
 import { judge } from './judge.ts';
 import { createRedactor } from './redact.ts';
 import { readRequestHead, type RequestHead } from './request-head.ts';
-import { expectsContinue, type LiveSecret, type Rewritten, secretForms } from './request-rewrite.ts';
+import { expectsContinue, type LiveSecret, presentSecrets, type Rewritten, secretForms } from './request-rewrite.ts';
 import { type Relayed, relayResponse } from './response-relay.ts';
 import { closeGently, type Dialled, type End, openClient, openOrigin } from './secure-ends.ts';
 import { tunnel } from './web-socket.ts';
@@ -113,13 +114,22 @@ async function serveNext(line: Line, served: number): Promise<boolean> {
     return false;
   }
   const head = input.single ? { ...result.head, keepAlive: false } : result.head;
-  const judged = judge(input, head);
+  const secrets = await presentSecrets(input.secrets).catch((error: unknown) => sentenceOf(error));
+  if (typeof secrets === 'string') {
+    tell(head.method, '-', await refuse(client, { ...head, keepAlive: false }, 401, secrets));
+    return false;
+  }
+  const judged = judge({ ...input, secrets }, head);
   const outcome =
     'sentence' in judged
       ? await refuse(client, head, judged.status, judged.sentence)
-      : await exchange(line, { head, tally, ...judged });
+      : await exchange(line, { head, tally, secrets, ...judged });
   tell(head.method, judged.path, outcome);
   return outcome.kept;
+}
+
+function sentenceOf(error: unknown): string {
+  return `ags cannot sign this request in: ${error instanceof AgsError ? `${error.message} ${error.hint ?? ''}` : 'an error of its own.'}`;
 }
 
 async function nextHead(line: Line, served: number): ReturnType<typeof readHead<RequestHead>> {
@@ -136,6 +146,7 @@ async function nextHead(line: Line, served: number): ReturnType<typeof readHead<
 
 interface Exchange {
   readonly head: RequestHead;
+  readonly secrets: readonly LiveSecret[];
   readonly tally: Tally;
   readonly request: Rewritten;
   readonly upgrade: boolean;
@@ -202,7 +213,8 @@ interface Upload {
 async function transfer(line: Line, origin: End, given: Exchange): Promise<{ relayed: Relayed; upload: Upload }> {
   const { input, client } = line;
   const { head, tally } = given;
-  const redactor = input.secrets.length === 0 ? null : createRedactor(secretForms(input.secrets, given.request.hide));
+  const { secrets } = given;
+  const redactor = secrets.length === 0 ? null : createRedactor(secretForms(secrets, given.request.hide));
   const upload: Upload = { state: 'sending', problem: null };
   // Not awaited at once, so it may not reject; whatever goes wrong there ends the exchange.
   const uploading = sendRequest(line, origin, given, upload).catch(() => origin.socket.destroy());

@@ -8,6 +8,8 @@ export interface LiveSecret {
   /** Lower case. */
   readonly header: string;
   readonly value: string;
+  /** Of one that expires: asked before every request, and used in place of `value`. Rejects with a sentence for the client. */
+  readonly renew?: () => Promise<string>;
   readonly placeholder: string;
   /** The whole header with `{}` for the value, set on every request; null: the placeholder is replaced where it stands. */
   readonly send: string | null;
@@ -86,6 +88,14 @@ function fillIn(value: string, secret: LiveSecret, hide: string[]): string {
   const written = Buffer.from(filled, 'latin1').toString('base64');
   hide.push(written.replace(/=+$/, ''));
   return scheme + written;
+}
+
+/** As they are now. Throws what a `renew` throws. */
+export async function presentSecrets(secrets: readonly LiveSecret[]): Promise<readonly LiveSecret[]> {
+  if (secrets.every(({ renew }) => renew === undefined)) return secrets;
+  return Promise.all(
+    secrets.map(async (secret) => (secret.renew === undefined ? secret : { ...secret, value: await secret.renew() })),
+  );
 }
 
 /** What cannot be put into a header; null: all can. A line break would begin a header of its own. */

@@ -356,6 +356,50 @@ export const ConfigFile = section({
   })
     .partial()
     .meta({ description: 'For `ags gateway` alone: a gateway that runs on its own.' }),
+  setup: section({
+    run: list(words('a command'), 'commands').meta({
+      description:
+        'Commands for `sh -c`, run one after the other in a sandbox over the base commit, with the network rules of the project and without its secrets. What they add (never what git tracks) is there when an agent starts.',
+      examples: [['npm ci']],
+    }),
+    inputs: list(pattern, 'patterns').meta({
+      description:
+        'Files of the base commit that decide what comes out: the commands run again when one of them has changed. Without it: the lockfiles and manifests of the usual package managers.',
+      examples: [['package-lock.json', 'tools/versions.txt']],
+    }),
+    timeout: text(DURATION, WORDS.duration).meta({
+      description: 'How long all commands together may take.',
+      examples: ['30m'],
+    }),
+  })
+    .partial()
+    .meta({
+      description:
+        'What the workspace of an agent needs besides the files of its commit, made once and shared, read-only, by all tasks after it.',
+    }),
+  tasks: section({
+    agent: words('the name of an agent').meta({
+      description: 'The agent that `ags start` uses unless told otherwise.',
+      examples: ['claude'],
+    }),
+    model: words('the name of a model').meta({ description: 'The model that it is told to use.', examples: ['opus'] }),
+    parallel: count(1, 64).meta({
+      description: 'How many agents run at once; further ones wait their turn.',
+      examples: [4],
+      needsTrust: 'above your own',
+    }),
+    time: text(DURATION, WORDS.duration).meta({
+      description: 'How long a turn of an agent may take.',
+      examples: ['2h'],
+    }),
+    cost: z
+      .number({ error: 'an amount in dollars' })
+      .positive({ error: 'an amount in dollars' })
+      .meta({ description: 'How much a task may cost, in dollars, where the agent knows.', examples: [5] }),
+    turns: count(1, 100_000).meta({ description: 'How many steps an agent may take.', examples: [200] }),
+  })
+    .partial()
+    .meta({ description: 'For agents that work on goals (`ags start`).' }),
   review: section({
     risky: list(pattern, 'patterns').meta({
       description:

@@ -5,7 +5,7 @@ import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { hostPath, sandboxPath, type Mount, type SandboxSpec } from '../../src/protocol/spec.ts';
-import { directoryIdentity } from '../../src/lib/files.ts';
+import { layerAt } from '../../src/lib/files.ts';
 import { withDoors, type RunHooks } from '../../src/tasks/run-hooks.ts';
 import { runAgain } from '../conformance/again.ts';
 import { openNative } from '../conformance/native-backend.ts';
@@ -87,8 +87,7 @@ test("an agent that changes its own copy of the project's hook changes nothing",
     kind: 'workspace',
     workspace: {
       kind: 'overlay',
-      lower: hostPath(at.project),
-      identity: directoryIdentity(at.project),
+      layers: [layerAt(at.project)],
       hidden: [],
       upper: hostPath(place.writable('upper')),
       work: hostPath(place.writable('work')),

@@ -114,7 +114,19 @@ function rowsOf(config: EffectiveConfig): Row[] {
       value: `${formatHookCommand(command)}${command.inside ? ', inside' : ''}`,
       origin: command.origin,
     })),
+    ...taskRows(config, one),
     ...many('review.risky', config.risky),
+  ];
+}
+
+function taskRows({ tasks }: EffectiveConfig, one: (name: string, value: string | number) => Row): Row[] {
+  return [
+    ...(tasks.agent === null ? [] : [one('tasks.agent', tasks.agent)]),
+    ...(tasks.model === null ? [] : [one('tasks.model', tasks.model)]),
+    ...(tasks.parallel === null ? [] : [one('tasks.parallel', tasks.parallel)]),
+    ...(tasks.seconds === null ? [] : [one('tasks.time', formatDuration(tasks.seconds))]),
+    ...(tasks.costMicros === null ? [] : [one('tasks.cost', tasks.costMicros / 1e6)]),
+    ...(tasks.turns === null ? [] : [one('tasks.turns', tasks.turns)]),
   ];
 }
 
@@ -223,6 +235,13 @@ const KEYS = [
   'hooks',
   'hooks.use',
   ...HOOK_POINTS.map((point) => `hooks.${point}`),
+  'tasks',
+  'tasks.agent',
+  'tasks.model',
+  'tasks.parallel',
+  'tasks.time',
+  'tasks.cost',
+  'tasks.turns',
   'review',
   'review.risky',
 ];

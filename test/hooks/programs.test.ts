@@ -2,6 +2,8 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { createEngine } from '../../src/hooks/engine.ts';
+import type { HookDecided } from '../../src/protocol/hook.ts';
 import { runAgain, startAgain } from '../conformance/again.ts';
 import { RUNNER } from '../conformance/place.ts';
 import { until } from '../given.ts';
@@ -246,6 +248,24 @@ function hookTests(): void {
     const verdicts = await Promise.all(Array.from({ length: 40 }, () => hooks.gate(COMMAND)));
     expect(verdicts.every(({ allow }) => allow)).toBe(true);
     expect(readFileSync(join(at.world.home, 'count'), 'utf8')).toBe('x\n'.repeat(40));
+  });
+
+  test('however many hooks there are, together they answer in time', async () => {
+    const silent = { point: 'pre-bash', timeoutMs: 2 ** 30, ask: () => new Promise<never>(() => undefined) } as const;
+    const quick = { ...silent, ask: () => Promise.resolve({ verdict: 'allowed' } as const) };
+    const events: HookDecided[] = [];
+    const engine = createEngine({
+      hooks: [
+        { ...quick, name: 'quick' },
+        { ...silent, name: 'silent' },
+      ],
+      about: { task: 't', run: 1, agent: 'a', goal: 'g', project: '/p' },
+      emit: (event) => events.push(event),
+      mostMs: 500,
+    });
+    expect(engine.longestMs).toBe(500);
+    expect(await engine.decide(COMMAND, 'enforced')).toMatchObject({ allow: false });
+    expect(events.map(({ hook, verdict }) => `${hook} ${verdict}`)).toEqual(['quick allowed', 'silent failed']);
   });
 
   test('what cannot be told to a hook is refused', async () => {

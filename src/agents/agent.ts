@@ -109,8 +109,6 @@ export interface HookDoor {
   readonly command: readonly string[];
   /** The same over HTTP: POST to <url>/<event>, answered with {"allow":true} or {"allow":false,"reason":"..."}. */
   readonly url: string;
-  /** An answer comes within so many seconds. The agent's own time limit for its hooks must be longer: most go on without an answer. */
-  readonly seconds: number;
 }
 
 export interface AgentPlan {

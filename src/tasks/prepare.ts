@@ -44,6 +44,7 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
     home: world.home,
     stateDir: world.stateDir,
     cacheDir: world.cacheDir,
+    dataDir: world.dataDir,
     configHome: world.env['XDG_CONFIG_HOME'],
   });
   const config = await loadConfig({

@@ -232,7 +232,17 @@ curl -sS --cacert "$CA" https://other.test/ -H "authorization: Bearer $BOLT_KEY"
     const { shown, code } = await screen.ended();
     expect([code, shown.includes(key), shown.includes(`...${key.slice(-4)}`)]).toEqual([0, false, true]);
     expect(readFileSync(credentials(place, 'acme.value'), 'utf8')).toBe(key);
+    // What the environment has is offered.
+    await screen.clear();
+    screen.type(`${process.execPath} ${DRIVER} ${DIST} cli auth bolt\n`);
+    await screen.until('Number [1]:');
+    screen.type('\n');
+    await screen.until('BOLT_KEY is set in your environment');
+    screen.type('y\n');
+    expect((await screen.ended()).code).toBe(0);
+    expect(readFileSync(credentials(place, 'bolt.value'), 'utf8')).toBe('from-environment');
     // Given up: nothing is changed.
+    await screen.clear();
     screen.type(`${process.execPath} ${DRIVER} ${DIST} cli auth acme --token\n`);
     await screen.until('Token (it is not shown):');
     screen.press('C-c');

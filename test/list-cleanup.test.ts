@@ -43,6 +43,7 @@ describe('with tasks of every kind', () => {
       cwd: project(),
       home: join(dir, 'home'),
       stateDir: join(dir, 'state'),
+      dataDir: join(dir, 'data'),
       cacheDir: join(dir, 'cache'),
       env: {},
       now: () => new Date(),
@@ -428,6 +429,7 @@ describe('processes of dead runners', () => {
     const dir = mkdtempSync(join(tmpdir(), 'ags-strays-'));
     const world = {
       stateDir: dir,
+      dataDir: join(dir, 'data'),
       cacheDir: dir,
       home: dir,
       cwd: dir,

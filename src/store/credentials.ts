@@ -2,17 +2,7 @@
 // <stateDir>/credentials (0700) holds <agent>.json, which says what it is, and <agent>.value with the key alone, or
 // <agent>.tokens with those of a log-in (0600 each).
 // Invariant: each file is replaced whole, and is on the disk before anybody is told so. What <agent>.json does not name does not count.
-import {
-  existsSync,
-  mkdirSync,
-  openSync,
-  fsyncSync,
-  closeSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, openSync, fsyncSync, closeSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { replaceFile } from '../lib/files.ts';
@@ -43,7 +33,6 @@ export interface CredentialFiles {
   readonly about: string;
   readonly value: string;
   readonly tokens: string;
-  readonly lock: string;
 }
 
 export function credentialsDir(stateDir: string): string {
@@ -52,7 +41,7 @@ export function credentialsDir(stateDir: string): string {
 
 export function credentialFiles(stateDir: string, agent: string): CredentialFiles {
   const at = (end: string): string => join(credentialsDir(stateDir), `${agent}.${end}`);
-  return { about: at('json'), value: at('value'), tokens: at('tokens'), lock: at('lock') };
+  return { about: at('json'), value: at('value'), tokens: at('tokens') };
 }
 
 /** In the keychain of the user's session. */
@@ -112,15 +101,6 @@ export function readTokens(path: string, agent: string): Tokens | null {
     expiresAtMs: typeof expiresAtMs === 'number' ? expiresAtMs : null,
     ...(refused === true ? { refused } : {}),
   };
-}
-
-/** Names of agents that have one. */
-export function credentialNames(stateDir: string): string[] {
-  const dir = credentialsDir(stateDir);
-  if (!existsSync(dir)) return [];
-  return readdirSync(dir)
-    .flatMap((name) => /^([a-z0-9-]+)\.json$/.exec(name)?.[1] ?? [])
-    .toSorted();
 }
 
 /** Whoever else can read or write it has it, or has put it there. */

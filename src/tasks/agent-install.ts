@@ -166,7 +166,7 @@ function failed(message: string): AgsError {
   });
 }
 
-/** Owned and readable as every program of the machine, whatever the packages had in mind; and no links that lead out. */
+/** Owned and readable as every program of the machine, whatever the packages had in mind. Links lead where they lead inside. */
 function settle(tree: string, world: World): void {
   const visit = (path: string): void => {
     const stat = lstatSync(path);

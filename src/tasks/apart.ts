@@ -153,8 +153,18 @@ const LOOK_MS = 1000;
 
 function lookNowAndThen(dir: string, onLook: ((bytes: number) => void) | undefined): Disposable {
   if (onLook === undefined) return { [Symbol.dispose]: () => undefined };
-  const timer = setInterval(() => void diskUsage(dir).then(onLook), LOOK_MS).unref();
-  return { [Symbol.dispose]: () => clearInterval(timer) };
+  let over = false;
+  const look = async (): Promise<void> => {
+    const bytes = await diskUsage(dir);
+    if (!over) onLook(bytes);
+  };
+  const timer = setInterval(() => void look(), LOOK_MS).unref();
+  return {
+    [Symbol.dispose]() {
+      over = true;
+      clearInterval(timer);
+    },
+  };
 }
 
 export async function diskUsage(directory: string): Promise<number> {

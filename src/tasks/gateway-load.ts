@@ -84,19 +84,30 @@ export async function assembleGateway(
 ): Promise<Gateway> {
   const upstreams = await readUpstreams(world, more.policy.upstreams);
   const roots = trustedRoots(world);
-  const post = async (...args: Parameters<Post>): ReturnType<Post> => {
-    const { createPost } = await import('../gateway/post.ts');
-    return createPost({ policy: more.policy, upstreams, roots, ownAddresses })(...args);
-  };
   return createGateway({
     ...more,
-    secrets: await bindSecrets(world, secrets, post),
+    secrets: await bindSecrets(world, secrets, postFor(world, more.policy)),
     upstreams,
     authority: secrets.authority,
     roots,
     ownAddresses,
     now: Date.now,
   });
+}
+
+/** For requests of our own. */
+function postFor(world: World, policy: NetworkPolicy): Post {
+  return async (url, body) => {
+    const { createPost } = await import('../gateway/post.ts');
+    const upstreams = await readUpstreams(world, policy.upstreams);
+    return createPost({ policy, upstreams, roots: trustedRoots(world), ownAddresses })(url, body);
+  };
+}
+
+/** Before a sandbox starts: throws what its gateway would have to say about this secret later. An expired log-in is renewed. */
+export async function checkSecret(world: World, policy: NetworkPolicy, { from }: SecretRule): Promise<void> {
+  const { value, renew } = await valueOf(from, world, postFor(world, policy));
+  if (value === '') await renew?.();
 }
 
 async function bindSecrets(world: World, secrets: TaskSecrets, post: Post): Promise<BoundSecret[]> {

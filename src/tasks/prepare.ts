@@ -51,6 +51,7 @@ export async function planRun(
     home: world.home,
     stateDir: world.stateDir,
     cacheDir: world.cacheDir,
+    dataDir: world.dataDir,
     configHome: world.env['XDG_CONFIG_HOME'],
   });
   const configured = await loadConfig({

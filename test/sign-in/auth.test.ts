@@ -1,7 +1,7 @@
 // test/sign-in/auth.test.ts: an agent is signed in once; the key is used by all sandboxes and seen by none.
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { readProc } from '../attacks/host-view.ts';
@@ -47,6 +47,10 @@ describe.each(CALLERS)('as %s', (caller) => {
     );
     expect(shown[0]?.stdout).toContain(`API key ...${key.slice(-4)}`);
     expect(JSON.stringify([status, ...shown])).not.toContain(key.slice(0, -4));
+    // One that others could have put there is not used.
+    chmodSync(credentials(place, 'acme.json'), 0o666);
+    expect((await place.ags(['auth', 'status'])).stderr).toContain('can be read or changed by others');
+    chmodSync(credentials(place, 'acme.json'), 0o600);
     // A token takes the place of the key.
     expect(
       await place.ags(['auth', 'acme', '--key-stdin', '--token', '--json'], { input: 'tok-12345678' }),
@@ -59,6 +63,34 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect((await place.ags(['auth', 'remove', 'acme'])).stdout).toBe(
       'There was no sign-in of Acme Agent to forget.\n',
     );
+  }, 60_000);
+
+  test('in the keychain the key is given by the standard input, and found there again', async () => {
+    await using place = await createPlace(caller);
+    const key = newKey();
+    const dir = join(place.machine.root, 'keychain');
+    mkdirSync(dir);
+    const tool = `#!/bin/sh
+printf '%s\\n' "$*" >> ${dir}/arguments
+case "$1" in
+  store) cat > ${dir}/value ;;
+  lookup) cat ${dir}/value ;;
+  clear) rm ${dir}/value ;;
+esac
+`;
+    writeFileSync(join(dir, 'secret-tool'), tool, { mode: 0o755 });
+    giveTo(place.machine.root, place.machine.uid);
+    const env = { PATH: `${dir}:${place.env['PATH']}` };
+    expect(await place.ags(['auth', 'acme', '--key-stdin', '--keychain'], { input: key, env })).toMatchObject({
+      code: 0,
+    });
+    expect(readdirSync(credentials(place))).toEqual(['acme.json']);
+    const child = place.start(['inside', 'acme', 'curl -sS "$ACME_BASE_URL/"'], env);
+    await new Promise((resolve) => child.on('close', resolve));
+    expect(header(place.requests[0] ?? '', 'x-api-key')).toBe(key);
+    expect(await place.ags(['auth', 'remove', 'acme'], { env })).toMatchObject({ code: 0 });
+    expect([existsSync(join(dir, 'value')), readdirSync(credentials(place))]).toEqual([false, []]);
+    expect(readFileSync(join(dir, 'arguments'), 'utf8')).not.toContain(key);
   }, 60_000);
 
   test('what cannot be a key is refused, with the reason and the way that works', async () => {
@@ -200,7 +232,17 @@ curl -sS --cacert "$CA" https://other.test/ -H "authorization: Bearer $BOLT_KEY"
     const { shown, code } = await screen.ended();
     expect([code, shown.includes(key), shown.includes(`...${key.slice(-4)}`)]).toEqual([0, false, true]);
     expect(readFileSync(credentials(place, 'acme.value'), 'utf8')).toBe(key);
+    // What the environment has is offered.
+    await screen.clear();
+    screen.type(`${process.execPath} ${DRIVER} ${DIST} cli auth bolt\n`);
+    await screen.until('Number [1]:');
+    screen.type('\n');
+    await screen.until('BOLT_KEY is set in your environment');
+    screen.type('y\n');
+    expect((await screen.ended()).code).toBe(0);
+    expect(readFileSync(credentials(place, 'bolt.value'), 'utf8')).toBe('from-environment');
     // Given up: nothing is changed.
+    await screen.clear();
     screen.type(`${process.execPath} ${DRIVER} ${DIST} cli auth acme --token\n`);
     await screen.until('Token (it is not shown):');
     screen.press('C-c');
@@ -211,15 +253,20 @@ curl -sS --cacert "$CA" https://other.test/ -H "authorization: Bearer $BOLT_KEY"
   test("the agent's own log-in runs in a sandbox; its tokens are kept, its home is destroyed", async () => {
     await using place = await createPlace(caller);
     const token = newKey();
+    // A file of the host that would do.
+    const bait = join(place.machine.root, 'bait');
+    mkdirSync(bait);
+    writeFileSync(join(bait, 'auth.json'), JSON.stringify({ access: 'bait-12345678' }));
     const logIn = `
 process.stdout.write('Paste the code: ');
 process.stdin.once('data', (chunk) => {
   const [how, word] = chunk.toString().trim().split(' ');
+  if (how === 'parent') { fs.symlinkSync('${bait}', home + '/.acme'); process.exit(0); }
   fs.mkdirSync(home + '/.acme');
   const file = home + '/.acme/auth.json';
-  if (how === 'link') fs.symlinkSync('/etc/hostname', file);
+  if (how === 'link') fs.symlinkSync('${bait}/auth.json', file);
   else if (how === 'pipe') require('child_process').execFileSync('mkfifo', [file]);
-  else if (how === 'large') fs.writeFileSync(file, 'x'.repeat(100000));
+  else if (how === 'large') fs.writeFileSync(file, JSON.stringify({ access: word }) + ' '.repeat(100000));
   else if (how === 'odd') fs.writeFileSync(file, JSON.stringify({ access: word, more: 1 }));
   else if (how === 'header') fs.writeFileSync(file, JSON.stringify({ access: 'a\\r\\nX-Evil: 1' }));
   else if (how === 'ok') fs.writeFileSync(file, JSON.stringify({ access: word, refresh: 'refresh-' + word, expires: Date.now() + 3600000 }));
@@ -235,7 +282,7 @@ process.stdin.once('data', (chunk) => {
       screen.type(`${code}\n`);
       return screen.ended(60_000);
     };
-    for (const how of ['none', 'link', 'pipe', 'large', 'odd', 'header']) {
+    for (const how of ['none', 'parent', 'link', 'pipe', 'large', 'odd', 'header']) {
       const { shown, code } = await attempt(`${how} ${token}`);
       expect([how, code]).toEqual([how, 4]);
       expect(shown.replaceAll(/\s+/g, ' ')).toContain('did not come about');

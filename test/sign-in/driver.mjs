@@ -197,19 +197,15 @@ async function inside(world, name, script) {
 async function token(world, name) {
   const { findSignIn } = await load('tasks/credentials');
   const { currentToken } = await load('tasks/token-refresh');
-  const { createPost } = await load('gateway/post');
+  const { checkSecret } = await load('tasks/gateway-load');
   const { userConfig } = await load('tasks/apart');
-  const { splitPem, systemBundle } = await load('tasks/system-bundle');
   const { secret } = await findSignIn(world, agentNamed(name));
   const { network } = await userConfig(world, world.stateDir);
-  const post = createPost({
-    policy: network,
-    upstreams: [],
-    roots: () => splitPem(systemBundle(world)),
-    ownAddresses: () => [],
-  });
+  // Every look at the clock follows a look at what is stored; the second one, at the lock.
+  const now = () => (process.stderr.write('looked\n'), new Date());
   try {
-    process.stdout.write(await currentToken(secret.from, { post, now: Date.now, pauseMs: 10 }));
+    await checkSecret({ ...world, now }, network, secret);
+    process.stdout.write(await currentToken(secret.from, { now: Date.now, post: async () => null }));
     return 0;
   } catch (error) {
     process.stdout.write(`${error.code}: ${error.message} ${error.hint}`);

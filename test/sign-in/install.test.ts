@@ -1,7 +1,10 @@
 // test/sign-in/install.test.ts: agents are installed from a registry, in a sandbox, whole or not at all.
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
+import { ownIdentity } from '../../src/lib/liveness.ts';
+import type { TaskPaths } from '../../src/store/layout.ts';
+import { createTask, removeTask } from '../../src/store/tasks.ts';
 import { CALLERS, giveTo } from '../harness.ts';
 import { acmeProgram, createPlace, type Place } from './fixture.ts';
 
@@ -18,6 +21,57 @@ interface Listed {
 async function listed(place: Place): Promise<Listed['agents']> {
   const { stdout } = await place.ags(['agents', '--json']);
   return (JSON.parse(stdout) as Listed).agents;
+}
+
+/** A task of the agent that seems to be running: its runner is this very process. */
+function pretendTask(place: Place, agent: string): TaskPaths {
+  const goal = {
+    text: '',
+    agent,
+    interactive: false,
+    base: '',
+    baseRef: null,
+    maxSeconds: null,
+    maxCostMicros: null,
+    maxTurns: null,
+    flags: {},
+  };
+  const { paths } = createTask(
+    place.machine.stateDir,
+    'goal',
+    () => 'abcd',
+    (id) => ({
+      task: {
+        version: 1,
+        id,
+        name: id,
+        kind: 'agent',
+        goal,
+        project: place.machine.project,
+        git: true,
+        command: [],
+        createdAt: new Date().toISOString(),
+      },
+      run: {
+        version: 1,
+        state: 'running',
+        startedAtMs: 0,
+        exitCode: null,
+        label: '',
+        workspace: 'overlay',
+        hidden: [],
+        revealed: [],
+        base: null,
+        objectFormat: 'sha1',
+        runner: ownIdentity(),
+        user: { uid: 1, gid: 1 },
+        settled: [],
+        ignoredDiscarded: false,
+      },
+    }),
+  );
+  giveTo(place.machine.stateDir, place.machine.uid);
+  return paths;
 }
 
 describe.each(CALLERS)('as %s', (caller) => {
@@ -39,6 +93,9 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect((await place.ags(['agents', 'install', 'acme'])).stdout).toContain('is installed already');
     const shown = await place.ags(['agents']);
     expect(shown.stdout).toContain('acme   Acme Agent  1.0.0 (by ags)  no');
+    const task = pretendTask(place, 'acme');
+    expect(await place.ags(['agents', 'remove', 'acme'])).toMatchObject({ code: 7 });
+    removeTask(task);
     expect((await place.ags(['agents', 'remove', 'acme'])).stdout).toBe('Removed Acme Agent.\n');
     expect(existsSync(data(place, 'acme'))).toBe(false);
     expect((await listed(place))[0]).toMatchObject({ installed: false, version: null });
@@ -69,6 +126,11 @@ describe.each(CALLERS)('as %s', (caller) => {
     writeFileSync(
       join(place.machine.home, '.npmrc'),
       `registry=${place.registry.url}\n//${host}/:_authToken=npm_CANARYTOKEN\n`,
+    );
+    // What the user allows to projects is nothing for a package.
+    appendFileSync(
+      join(place.machine.home, '.config/ags/config.yaml'),
+      '  allow: [allowed.test]\nenv: { pass: [NPM_TOKEN] }\n',
     );
     giveTo(place.machine.home, place.machine.uid);
     const env = { npm_config_registry: '', NPM_TOKEN: 'npm_CANARYTOKEN' };

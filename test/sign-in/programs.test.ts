@@ -94,4 +94,13 @@ describe.each(CALLERS)('as %s', (caller) => {
     write(place, 'scripts/bolt', '#!/bin/sh\nexit 1\n');
     expect((await find(place, 'bolt', 'scripts')).program).toMatchObject({ version: null, source: 'host' });
   }, 90_000);
+
+  test('no project may be where the programs of agents are', async () => {
+    await using place = await createPlace(caller);
+    write(place, '.local/share/ags/agents/acme/current.json', '{}');
+    for (const project of ['.local/share/ags/agents/acme', '.local/share/ags', '.local/share']) {
+      const result = await place.ags(['exec', '--project', join(place.machine.home, project), '--', 'true']);
+      expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('the programs that ags has installed')]);
+    }
+  }, 60_000);
 });

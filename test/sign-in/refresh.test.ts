@@ -7,6 +7,7 @@ import { createPlace, type Place } from './fixture.ts';
 
 const NOW = Date.now();
 const HOUR = 3_600_000;
+const WAIT = { timeout: 40_000, interval: 20 };
 const dir = (place: Place, ...path: string[]): string => join(place.machine.stateDir, 'credentials', ...path);
 const bearer = (head: string | undefined): string | undefined =>
   /^authorization: (.*)$/im.exec(head ?? '')?.[1]?.trim();
@@ -80,11 +81,18 @@ describe.each(CALLERS)('as %s', (caller) => {
       await held;
       return renewed(used.length);
     };
-    const all = Array.from({ length: 6 }, () => place.drive(['token', 'acme']));
-    await vi.waitFor(() => expect(used).toHaveLength(1), { timeout: 30_000, interval: 20 });
-    // Whoever comes later than this finds the new token; whoever is here already waits for it.
-    setTimeout(go, 1500);
-    expect((await Promise.all(all)).map(({ stdout }) => stdout)).toEqual(Array(6).fill('access-1'));
+    const all = Array.from({ length: 6 }, () => {
+      const child = place.start(['token', 'acme']);
+      const said = { out: '', err: '' };
+      child.stdout?.on('data', (chunk: Buffer) => (said.out += chunk.toString()));
+      child.stderr?.on('data', (chunk: Buffer) => (said.err += chunk.toString()));
+      return { said, ended: new Promise((resolve) => child.on('close', resolve)) };
+    });
+    // One has the lock and waits for the server; the others have been at the lock.
+    await vi.waitFor(() => expect(all.every(({ said }) => said.err.split('looked').length > 2)).toBe(true), WAIT);
+    go();
+    await Promise.all(all.map(({ ended }) => ended));
+    expect(all.map(({ said }) => said.out)).toEqual(Array(6).fill('access-1'));
     expect(used).toEqual(['refresh-old']);
     expect(readdirSync(dir(place)).toSorted()).toEqual(['acme.json', 'acme.tokens']);
   }, 60_000);
@@ -94,7 +102,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     signIn(place, 'acme', { access: 'access-old', refresh: 'refresh-old', expiresAtMs: NOW - 1 });
     place.tokens.answer = () => new Promise(() => undefined);
     const child = place.start(['token', 'acme']);
-    await vi.waitFor(() => expect(place.tokens.asked).toHaveLength(1), { timeout: 30_000, interval: 20 });
+    await vi.waitFor(() => expect(place.tokens.asked).toHaveLength(1), WAIT);
     child.kill('SIGKILL');
     await new Promise((resolve) => child.on('close', resolve));
     expect(stored(place)).toMatchObject({ access: 'access-old', refresh: 'refresh-old' });

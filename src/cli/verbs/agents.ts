@@ -16,7 +16,7 @@ import type { Arguments, Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
   summary: 'list the agents; install, update and remove them',
-  usage: 'agents {list|install|remove|update} [name...] [--version <version>] [--json]',
+  usage: 'agents {list|install|remove|update} [name...] [options]',
   about:
     'Agents on your PATH are found by themselves. "install" fetches the version that was tried with ags from your npm registry, inside a sandbox that reaches nothing else; no script of a package runs. What is installed is shown to sandboxes read-only.',
   examples: [

@@ -179,7 +179,7 @@ function whoCommits({ plan, agent }: AgentStage): Record<string, string> {
       [`GIT_${who}_NAME`, agent.title],
       [`GIT_${who}_EMAIL`, `${agent.name}@ags.invalid`],
     ]),
-  ) as Record<string, string>;
+  );
 }
 
 /** The home is the agent's: what is put into it is put there from inside, where a link leads nowhere else. */

@@ -27,7 +27,7 @@ const PATIENCE_MS = 60_000;
 export function createAgentMachine(caller: Caller, files?: Record<string, string>): AgentMachine {
   const machine = createMachine(caller, files === undefined ? {} : { files });
   const at = (name: string, file: string): string => join(machine.stateDir, 'tasks', name, file);
-  const json = <T>(path: string): T => JSON.parse(readFileSync(path, 'utf8')) as T;
+  const json = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
   const events = (name: string): EventLine[] =>
     existsSync(at(name, 'events.jsonl'))
       ? readFileSync(at(name, 'events.jsonl'), 'utf8')
@@ -42,7 +42,7 @@ export function createAgentMachine(caller: Caller, files?: Record<string, string
     }
     throw new Error(`waited in vain for ${what}`);
   };
-  const run = (name: string): RunFile => json(at(name, 'run.json'));
+  const run = (name: string): RunFile => json(at(name, 'run.json')) as RunFile;
   const all: Omit<AgentMachine, keyof Machine> = {
     async runDemo(name, goal, more = []) {
       const done = await machine.ags(['start', name, goal, '--agent', 'demo', '--max-parallel', '64', ...more], {
@@ -51,7 +51,7 @@ export function createAgentMachine(caller: Caller, files?: Record<string, string
       expect(existsSync(at(name, 'run.json')), done.stderr).toBe(true);
       return all.until(name, OVER);
     },
-    task: (name) => json(at(name, 'task.json')),
+    task: (name) => json(at(name, 'task.json')) as TaskFile,
     run,
     events,
     texts: (name) => events(name).flatMap((event) => (event.type === 'agent.said' ? [String(event['text'])] : [])),

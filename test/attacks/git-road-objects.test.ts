@@ -253,11 +253,11 @@ describe('A150: limits on what comes out', () => {
     const look = (limits: Partial<typeof BROUGHT_LIMITS>): Promise<string> =>
       refused(requireWhole(directory, objectId(top), objectId(root), { ...BROUGHT_LIMITS, ...limits }));
     expect(await look({})).toBe('taken');
-    expect(await look({ fileBytes: (2 ** 19) })).toMatch(/a file in it is larger than 512k/);
-    expect(await look({ totalBytes: (2 ** 19) })).toMatch(/more than 512k in all/);
+    expect(await look({ fileBytes: 2 ** 19 })).toMatch(/a file in it is larger than 512k/);
+    expect(await look({ totalBytes: 2 ** 19 })).toMatch(/more than 512k in all/);
     expect(await look({ objects: 2 as never })).toMatch(/more than 2 objects/);
     expect(await look({ timeoutMs: 1 })).toMatch(/takes too long/);
-    expect(await look({ memoryBytes: (2 ** 16) })).toMatch(/missing or cannot be read/);
+    expect(await look({ memoryBytes: 2 ** 16 })).toMatch(/missing or cannot be read/);
     expect(await refused(requireWhole(directory, 'ab'.repeat(20), objectId(root)))).toMatch(/missing/);
   });
 

@@ -21,6 +21,8 @@ export interface Agent {
   readonly gate: 'enforced' | 'observed';
   /** It keeps to maxTurns by itself; for others the tools they use are counted. */
   readonly countsTurns?: true;
+  /** What it says it has used is of the whole session, not of the turn. */
+  readonly countsSession?: true;
   /** Whether a session that has ended can be taken up again. */
   readonly resumes: boolean;
   /** What its own hooks say, for those that come by the hook door; null: it has no such hooks. */
@@ -107,8 +109,6 @@ export interface HookDoor {
   readonly command: readonly string[];
   /** The same over HTTP: POST to <url>/<event>, answered with {"allow":true} or {"allow":false,"reason":"..."}. */
   readonly url: string;
-  /** An answer comes within so many seconds. The agent's own time limit for its hooks must be longer: most go on without an answer. */
-  readonly seconds: number;
 }
 
 export interface AgentPlan {

@@ -69,6 +69,7 @@ export const claude: Agent = {
   hosts: [],
   scratch: ['.claude/settings.local.json', '.claude/worktrees/', '.claude/scheduled_tasks.lock'],
   gate: 'enforced',
+  countsTurns: true,
   resumes: true,
   readHook,
   plan,

@@ -60,6 +60,7 @@ export const codex: Agent = {
   hosts: [],
   scratch: [],
   gate: 'enforced',
+  countsSession: true,
   resumes: true,
   readHook,
   plan,

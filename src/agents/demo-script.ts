@@ -1,7 +1,7 @@
 // agents/demo-script.ts: the demo agent itself: a program without a model that does real work inside a sandbox, so that the whole
 // road can be seen and tested without a key. In Perl, which every system has that can start a sandbox.
 //
-// Its goal may be a script: parts divided by line breaks or " // ", each with a word and a colon in front.
+// Its goal may be a script: parts divided by line breaks or " // ", each with a word and a colon in front; the first may be a title.
 //   say: text · read: path · write: path text · append: path text · delete: path · run: command · fetch: URL
 //   commit: message · wait: seconds · use: millionths of a dollar · ask: question · fail: text
 // Any other goal is shown around: it reads, edits, runs the tests, and tries what it must not.
@@ -117,6 +117,7 @@ sub tour {
 }
 report('agent.started', session => $session, model => 'none');
 my @parts = grep { /\S/ } split m{\n| // }, $goal;
+shift @parts if @parts > 1 && $parts[0] !~ /^\s*(\w+):/;
 if (@parts && !grep { !/^\s*(\w+):/ || !$do{$1} } @parts) { for (@parts) { /^\s*(\w+):\s*(.*?)\s*$/ and $do{$1}->($2) } } else { tour() }
 my $stop = gate('stop', '', { kind => 'other', input => '' });
 if ($stop ne '') { chomp $stop; report('agent.said', text => "I was sent back: $stop") }

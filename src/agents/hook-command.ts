@@ -2,10 +2,11 @@
 // These agents go on with a call if its hook fails in any way but exit code 2, or runs into the agent's own time limit; some also
 // if a hook that refuses prints nothing, or prints JSON that says yes. So the limit here is the shorter one, every failure
 // becomes a 2, and a plain sentence is always the last line.
+import { HOOK_ANSWER_SECONDS } from '../protocol/hook.ts';
 import type { HookDoor } from './agent.ts';
 
 /** The program itself gives up sooner. */
-const HOOK_SECONDS = 3600;
+const HOOK_SECONDS = HOOK_ANSWER_SECONDS + 600;
 /** For the agent's own limit. */
 export const AGENT_HOOK_SECONDS = HOOK_SECONDS + 60;
 

@@ -54,6 +54,14 @@ export function driveLines(io: AgentIo, createReader: (emit: (event: AgentEvent)
   };
 }
 
+/** Of an agent that ended without a result, and not with 0. */
+export function brokenOff(code: number, errors: string): Finished {
+  const reason = errors === '' ? `it ended with exit code ${code}` : errors;
+  const guess = causeOf(null, errors);
+  const cause = code === 130 || code === 143 ? 'interrupted' : guess === 'api' ? null : guess;
+  return { type: 'agent.finished', ok: false, reason, ...(cause === null ? {} : { cause }) };
+}
+
 /** Why a turn failed, from the HTTP status of the model's answer or, if there is none, from the text. */
 export function causeOf(status: number | null, text: string): NonNullable<Finished['cause']> {
   const found = status ?? Number(/\b(401|403|429)\b/.exec(text)?.[1] ?? 0);

@@ -34,3 +34,28 @@ export const gatePlugin = async () => ({
 });
 `;
 }
+
+/**
+ * Started in place of opencode. Whatever its switches say, it also imports the plugins that it finds from the project upwards: code
+ * in the process that asks the hooks. As it looks for them once, when it starts, it is not started if there are any.
+ */
+export const START = `refuse() {
+  echo "opencode would load $1 into its own process, where it could undo the hooks. Remove it, or run without hooks." >&2
+  exit 78
+}
+at=$(pwd -P)
+while :; do
+  above=\${at%/}
+  for folder in plugin plugins; do
+    [ ! -e "$above/.opencode/$folder" ] || refuse "$above/.opencode/$folder"
+  done
+  for file in opencode.json opencode.jsonc .opencode/opencode.json .opencode/opencode.jsonc; do
+    [ -e "$above/$file" ] || continue
+    grep -qiE 'plugin|\\\\u' "$above/$file"
+    [ $? -eq 1 ] || refuse "plugins of $above/$file"
+  done
+  [ "$at" != / ] || break
+  at=$(dirname "$at")
+done
+exec "$@"
+`;

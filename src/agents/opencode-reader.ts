@@ -2,7 +2,7 @@
 import type { AgentEvent } from '../protocol/agent-event.ts';
 import { REFUSED } from './hook-command.ts';
 import { cut, numberOf, textOf, within, type Json } from './json.ts';
-import { causeOf, type Finished, type LineReader } from './line-driver.ts';
+import { brokenOff, causeOf, type Finished, type LineReader } from './line-driver.ts';
 import { actionsOf } from './opencode-tools.ts';
 
 export function createOpencodeReader(emit: (event: AgentEvent) => void): LineReader {
@@ -66,9 +66,7 @@ export function createOpencodeReader(emit: (event: AgentEvent) => void): LineRea
     ended(code, errors) {
       if (failure !== null) return failure;
       if (code === 0) return { type: 'agent.finished', ok: true, ...(lastWord === '' ? {} : { text: lastWord }) };
-      const reason = errors === '' ? `it ended with exit code ${code}` : errors;
-      if (code === 130 || code === 143) return { type: 'agent.finished', ok: false, reason, cause: 'interrupted' };
-      return { type: 'agent.finished', ok: false, reason, ...(errors === '' ? {} : { cause: causeOf(null, errors) }) };
+      return brokenOff(code, errors);
     },
   };
 }

@@ -1,11 +1,11 @@
 // agents/opencode.ts: opencode.
 // Its hooks are plugins: code in its own process. A plugin of the project, or one that an earlier turn left in the home, could undo
-// ours, so with hooks no place counts that the agent can write: its configuration directory is one of ours, the project's is
-// not read, and the home it looks for one in is ours too. As that directory cannot be written, opencode does not try to
-// install anything into it either.
+// ours, so with hooks no place counts that the agent can write: its configuration directory is one of ours, the home it looks for
+// one in is ours too, and with a plugin in the project it is not started. As that directory cannot be written, opencode does
+// not try to install anything into it either.
 import type { Agent, AgentInput, AgentPlan, SignIn } from './agent.ts';
 import { driveLines } from './line-driver.ts';
-import { gatePlugin } from './opencode-plugin.ts';
+import { gatePlugin, START } from './opencode-plugin.ts';
 import { createOpencodeReader } from './opencode-reader.ts';
 import { readHook } from './opencode-tools.ts';
 
@@ -99,6 +99,7 @@ function plan(input: AgentInput): AgentPlan {
   const headless = input.mode === 'headless';
   return {
     argv: [
+      ...(input.hooks === null ? [] : ['/bin/sh', `${CONFIG_HOME}/start`]),
       ...input.program,
       ...(headless ? ['run', '--format', 'json', '--title', input.task] : []),
       '--auto',
@@ -124,6 +125,7 @@ function plan(input: AgentInput): AgentPlan {
         ? []
         : [
             { to: `${CONFIG_HOME}/opencode/plugin/gate.js`, content: gatePlugin(input.hooks.url, input.home) },
+            { to: `${CONFIG_HOME}/start`, content: START },
             // It ends at once if it has to write this one and cannot.
             { to: `${CONFIG_HOME}/opencode/.gitignore`, content: '*\n' },
           ],

@@ -3,7 +3,7 @@ import type { AgentEvent } from '../protocol/agent-event.ts';
 import { actionOf, outputOf } from './gemini-tools.ts';
 import { REFUSED } from './hook-command.ts';
 import { asObject, listOf, numberOf, textOf, within, type Json } from './json.ts';
-import { causeOf, type Finished, type LineReader } from './line-driver.ts';
+import { brokenOff, causeOf, type Finished, type LineReader } from './line-driver.ts';
 
 export function createQwenReader(emit: (event: AgentEvent) => void): LineReader {
   const used = { inputTokens: 0, outputTokens: 0 };
@@ -38,12 +38,9 @@ export function createQwenReader(emit: (event: AgentEvent) => void): LineReader 
           return false;
       }
     },
-    ended: (code, errors): Finished => {
-      const reason = errors === '' ? `it ended with exit code ${code}` : errors;
+    ended: (code, errors) => {
       if (code === 0) return { type: 'agent.finished', ok: true };
-      if (code === 55) return { type: 'agent.finished', ok: false, reason, cause: 'budget' };
-      if (code === 130 || code === 143) return { type: 'agent.finished', ok: false, reason, cause: 'interrupted' };
-      return { type: 'agent.finished', ok: false, reason, ...(errors === '' ? {} : { cause: causeOf(null, errors) }) };
+      return code === 55 ? { ...brokenOff(code, errors), cause: 'budget' } : brokenOff(code, errors);
     },
   };
 }

@@ -25,14 +25,11 @@ export function rewriteRequest(
   head: RequestHead,
   to: { target: string; host: string; secrets: readonly LiveSecret[]; upgrade: boolean },
 ): Rewritten {
-  const dropped = new Set([
-    ...listOf(head.headers, 'connection'),
-    ...OURS,
-    ...(to.secrets.length > 0 ? UNREADABLE : []),
-  ]);
-  let fields = head.headers.filter(([name]) => {
+  const named = listOf(head.headers, 'connection');
+  const hidden = to.secrets.length > 0 ? UNREADABLE : [];
+  let fields: readonly Field[] = head.headers.filter(([name]) => {
     const lower = name.toLowerCase();
-    return !dropped.has(lower) && !lower.startsWith('proxy-');
+    return !OURS.has(lower) && !named.includes(lower) && !hidden.includes(lower) && !lower.startsWith('proxy-');
   });
   const hide: string[] = [];
   for (const secret of to.secrets) fields = putIn(fields, secret, hide);
@@ -47,7 +44,7 @@ export function rewriteRequest(
 }
 
 /** Written by us, or good for one hop only. */
-const OURS: readonly string[] = [
+const OURS: ReadonlySet<string> = new Set([
   'host',
   'content-length',
   'transfer-encoding',
@@ -57,7 +54,7 @@ const OURS: readonly string[] = [
   'http2-settings',
   'te',
   'expect',
-];
+]);
 
 /** With these an answer would be compressed, and a secret in it could not be seen. */
 const UNREADABLE: readonly string[] = ['accept-encoding', 'sec-websocket-extensions'];
@@ -92,7 +89,6 @@ function fillIn(value: string, secret: LiveSecret, hide: string[]): string {
 
 /** As they are now. Throws what a `renew` throws. */
 export async function presentSecrets(secrets: readonly LiveSecret[]): Promise<readonly LiveSecret[]> {
-  if (secrets.every(({ renew }) => renew === undefined)) return secrets;
   return Promise.all(
     secrets.map(async (secret) => (secret.renew === undefined ? secret : { ...secret, value: await secret.renew() })),
   );

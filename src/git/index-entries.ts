@@ -31,7 +31,7 @@ export async function readIndex(gitDir: string): Promise<IndexListing> {
 
 /** null: no entry. Those that are not named stay as they are. */
 export async function setEntries(
-  gitDir: string,
+  { gitDir, path: cwd }: { readonly gitDir: string; readonly path: string },
   entries: readonly { readonly path: string; readonly entry: IndexEntry | null }[],
   hold?: number,
 ): Promise<void> {
@@ -42,11 +42,32 @@ export async function setEntries(
   const lines = ordered.map(({ path, entry }) => `${entry?.mode ?? '0'} ${entry?.oid ?? zero}\t${path}\0`).join('');
   const set = await ownerGit(gitDir, ['update-index', '-z', '--index-info'], {
     input: Buffer.from(lines),
-    env: { GIT_WORK_TREE: '/nonexistent' },
+    env: await withoutFilters(gitDir),
+    // Entries that were written in the same moment as the index are looked at again, or an edit of that moment would be
+    // taken for none: git finds the files by their names from here.
+    cwd,
     timeoutMs: 60_000,
     hold,
   });
   if (set.exitCode !== 0) throw cannotWrite(gitDir, set.stderr);
+}
+
+/** A look at a file would go through the filters of the user. Without them more files than need be are looked at again later. */
+async function withoutFilters(gitDir: string): Promise<Record<string, string>> {
+  const listed = await ownerGit(gitDir, ['config', '--list', '-z', '--name-only', '--includes']);
+  const keys = listed.stdout.toString('utf8').split('\0');
+  const names = new Set(keys.flatMap((key) => /^filter\.([\s\S]+)\.[^.]+$/.exec(key)?.[1] ?? []));
+  const off = [...names].flatMap((name) => [
+    ...['clean', 'smudge', 'process'].map((one) => [`filter.${name}.${one}`, ''] as const),
+    [`filter.${name}.required`, 'false'] as const,
+  ]);
+  return Object.fromEntries([
+    ['GIT_CONFIG_COUNT', String(off.length)],
+    ...off.flatMap(([key, value], i) => [
+      [`GIT_CONFIG_KEY_${i}`, key],
+      [`GIT_CONFIG_VALUE_${i}`, value],
+    ]),
+  ]) as Record<string, string>;
 }
 
 /** Which of these files git stores otherwise than they are in the work tree, and by what rule. */

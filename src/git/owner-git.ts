@@ -19,6 +19,7 @@ export interface OwnerGitOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number;
   readonly maxBytes?: number;
+  readonly cwd?: string;
   /** A lock that it holds until it ends, whoever started it. */
   readonly hold?: number | undefined;
 }
@@ -107,6 +108,7 @@ function startOwnerGit(gitDir: string, args: readonly string[], options: OwnerGi
   return spawn('git', [...QUIET, ...NO_PROGRAMS, '--git-dir', gitDir, ...args], {
     ...isolated,
     ...identity,
+    cwd: options.cwd ?? '/',
     env: { ...ISOLATED_ENV, ...options.env },
     stdio: ['pipe', 'pipe', 'pipe', options.hold ?? 'ignore'],
   }) as Child;

@@ -18,6 +18,8 @@ export interface EngineInput {
   readonly hooks: readonly Hook[];
   readonly about: Pick<HookInput, 'task' | 'run' | 'agent' | 'goal' | 'project'>;
   emit(event: HookDecided): void;
+  /** For all hooks that are asked about one request together. */
+  readonly mostMs: number;
 }
 
 /** Whatever an agent does at once, the machine stays usable: so many hooks at a time, and the others wait. */
@@ -26,7 +28,7 @@ const WAIT_MS = 5000;
 /** A hook that is never content would keep an agent at work for ever. */
 const MAX_SENT_BACK = 5;
 
-export function createEngine({ hooks, about, emit }: EngineInput): Engine {
+export function createEngine({ hooks, about, emit, mostMs }: EngineInput): Engine {
   const ending = new AbortController();
   const turns = createTurns(AT_ONCE);
   let sentBack = 0;
@@ -36,11 +38,12 @@ export function createEngine({ hooks, about, emit }: EngineInput): Engine {
     const asked = points.flatMap((point) => hooks.filter((hook) => hook.point === point));
     if (asked.length === 0) return { allow: true };
     if (ending.signal.aborted) return { allow: false, reason: 'The run is over, so this is refused.' };
+    const endAt = performance.now() + mostMs;
     const free = await turns.take(WAIT_MS);
     if (free === null) return { allow: false, reason: 'Too much was asked of the hooks at once, so this is refused.' };
     try {
       for (const hook of asked) {
-        const answer = await askOne(hook, request, mode);
+        const answer = await askOne(hook, request, mode, endAt);
         if (answer.verdict !== 'allowed') return refusal(request, answer.reason);
       }
       return { allow: true };
@@ -49,9 +52,15 @@ export function createEngine({ hooks, about, emit }: EngineInput): Engine {
     }
   }
 
-  async function askOne(hook: Hook, { tool, actions, input }: GateRequest, mode: HookDecided['mode']): Promise<Answer> {
+  async function askOne(
+    hook: Hook,
+    { tool, actions, input }: GateRequest,
+    mode: HookDecided['mode'],
+    endAt: number,
+  ): Promise<Answer> {
     const startedAt = performance.now();
-    const answer = await within(hook, ending.signal, (signal) =>
+    const timeoutMs = Math.max(0, Math.min(hook.timeoutMs, endAt - startedAt));
+    const answer = await within(timeoutMs, ending.signal, (signal) =>
       hook.ask({ version: 1, hook: hook.point, ...about, tool, actions, input }, signal),
     );
     const said = answer.verdict === 'allowed' ? answer : { ...answer, reason: inWords(hook, answer) };
@@ -74,7 +83,7 @@ export function createEngine({ hooks, about, emit }: EngineInput): Engine {
   }
 
   return {
-    longestMs: WAIT_MS + longest(hooks),
+    longestMs: Math.min(mostMs, WAIT_MS + longest(hooks)),
     close() {
       ending.abort();
       turns.close();
@@ -110,18 +119,22 @@ function longest(hooks: readonly Hook[]): number {
 }
 
 /** The time limit holds whether the hook heeds the signal or not. */
-async function within(hook: Hook, ending: AbortSignal, ask: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> {
+async function within(
+  timeoutMs: number,
+  ending: AbortSignal,
+  ask: (signal: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
   const over = new AbortController();
   const end = (): void => over.abort();
   const late = new Promise<Answer>((resolve) =>
     over.signal.addEventListener('abort', () =>
       resolve({
         verdict: 'failed',
-        reason: ending.aborted ? 'the run was over' : `it gave no answer within ${hook.timeoutMs / 1000} s`,
+        reason: ending.aborted ? 'the run was over' : `it gave no answer within ${Math.round(timeoutMs / 1000)} s`,
       }),
     ),
   );
-  const timer = setTimeout(end, hook.timeoutMs);
+  const timer = setTimeout(end, timeoutMs);
   ending.addEventListener('abort', end);
   if (ending.aborted) end();
   try {

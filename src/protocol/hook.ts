@@ -26,6 +26,12 @@ export interface GateRequest {
 /** `reason` is shown to the agent. */
 export type GateVerdict = { readonly allow: true } | { readonly allow: false; readonly reason: string };
 
+/**
+ * All hooks together answer within this. The agents' own time limits for their hooks must be longer: most of them go on without
+ * an answer.
+ */
+export const HOOK_ANSWER_SECONDS = 3000;
+
 /** JSON on a hook's standard input. */
 export interface HookInput {
   readonly version: 1;

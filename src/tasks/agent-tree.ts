@@ -125,7 +125,7 @@ if [ "$2" = with ] && [ -f ${AGENT_GIT}/HEAD ]; then
 else
   rm -rf "$GIT_DIR/refs" "$GIT_DIR/packed-refs"; mkdir -p "$GIT_DIR/refs"; echo 'ref: refs/heads/none' > "$GIT_DIR/HEAD"
 fi
-rm -f "$GIT_INDEX_FILE"
+rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"
 tip=$head; [ "$head" != - ] || tip=$base
 printf '%s\\0%s\\0\\0' "$head" "$tree" &&
 git ls-tree -r -z --full-tree "$base" && printf '\\0' &&

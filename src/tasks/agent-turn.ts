@@ -77,7 +77,7 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
       ...agentPlan.homeFiles.map(({ path, content }) => ({ to: join(HOME_FILES, path), content })),
       { to: INSIDE_HOST, content: INSIDE_HOST_SCRIPT },
     ],
-    env: agentPlan.env,
+    env: { ...whoCommits(stage), ...agentPlan.env },
   };
   const spec = input.fresh
     ? await createAgentRun(world, plan, paths, task.name, input.prepared, more)
@@ -168,6 +168,18 @@ function planAgent(input: TurnInput, interactive: boolean): AgentPlan {
     endpoint: endpointOf(stage.signIn),
     hooks: input.hooks.door,
   });
+}
+
+/** Who has told git their name commits under it inside as well; otherwise the agent has a name of its own. */
+function whoCommits({ plan, agent }: AgentStage): Record<string, string> {
+  const settings = plan.project.repository?.settings;
+  if (settings?.has('user.name') === true && settings.has('user.email')) return {};
+  return Object.fromEntries(
+    ['AUTHOR', 'COMMITTER'].flatMap((who) => [
+      [`GIT_${who}_NAME`, agent.title],
+      [`GIT_${who}_EMAIL`, `${agent.name}@ags.invalid`],
+    ]),
+  ) as Record<string, string>;
 }
 
 /** The home is the agent's: what is put into it is put there from inside, where a link leads nowhere else. */

@@ -98,7 +98,7 @@ export async function carryOut(planned: PlannedMove, lock: MergeLock): Promise<v
   try {
     if (workTree !== null) {
       await setEntries(
-        workTree.gitDir,
+        workTree,
         index.map(({ path, after }) => ({ path, entry: after })),
         fd,
       );
@@ -166,7 +166,7 @@ async function takeBack(paths: MergePaths, fd: number): Promise<void> {
     const { entries } = await readIndex(pending.workTree.gitDir);
     const ours = pending.index.filter(({ path, after }) => same(entries.get(path) ?? null, after));
     await setEntries(
-      pending.workTree.gitDir,
+      pending.workTree,
       ours.map(({ path, before }) => ({ path, entry: before })),
       fd,
     );

@@ -166,7 +166,10 @@ export function describeRun(
       cacheDir: world.cacheDir,
       patterns: [...config.etc, ...etcMounts(config)],
       list: listEtc,
-      made: accountFiles(plan.user, world.home, plan.network.resolvConf),
+      made: {
+        ...accountFiles(plan.user, world.home, plan.network.resolvConf),
+        ...mountPointsInEtc(more),
+      },
     }),
     project: project.root,
     cwd: plan.cwd,
@@ -185,6 +188,13 @@ export function describeRun(
     taskName,
     more,
   });
+}
+
+/** Files that are put over empty ones: the copy of /etc is the same for all, and read-only. */
+function mountPointsInEtc({ files }: MoreInside): Record<string, string> {
+  return Object.fromEntries(
+    files.flatMap(({ to }) => (to.startsWith('/etc/') ? [[to.slice('/etc/'.length), ''] as const] : [])),
+  );
 }
 
 /** Object stores that the private git directory of a run borrows from. */

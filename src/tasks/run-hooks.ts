@@ -19,7 +19,14 @@ import { createObserver } from '../hooks/observer.ts';
 import { readyHooks } from '../hooks/ready.ts';
 import { removeTree } from '../lib/files.ts';
 import type { AgentEvent } from '../protocol/agent-event.ts';
-import type { GateRequest, GateVerdict, HookCommand, HookDecided, HookInput } from '../protocol/hook.ts';
+import {
+  HOOK_ANSWER_SECONDS,
+  type GateRequest,
+  type GateVerdict,
+  type HookCommand,
+  type HookDecided,
+  type HookInput,
+} from '../protocol/hook.ts';
 import type { Door, SandboxNetwork } from '../protocol/spec.ts';
 import { taskPaths } from '../store/layout.ts';
 import { HOOKS_PORT } from './network-plan.ts';
@@ -80,6 +87,7 @@ export async function openRunHooks(input: RunHooksInput): Promise<RunHooks> {
     hooks,
     about: { task: input.task, run: input.run, agent: agent.name, goal: input.goal, project: input.project },
     emit: (event) => input.emit(event),
+    mostMs: (HOOK_ANSWER_SECONDS - 60) * 1000,
   });
   const enforced = agent.gate === 'enforced';
   const { readHook } = agent;
@@ -96,7 +104,7 @@ export async function openRunHooks(input: RunHooksInput): Promise<RunHooks> {
   const wanted = enforced && hooks.length > 0;
   const viaDoor = wanted && readHook !== null;
   return {
-    door: wanted ? { command: CLIENT_COMMAND, url: `http://127.0.0.1:${HOOKS_PORT}/hook`, seconds: seconds + 5 } : null,
+    door: wanted ? { command: CLIENT_COMMAND, url: `http://127.0.0.1:${HOOKS_PORT}/hook` } : null,
     doors: viaDoor ? [{ name: DOOR, protocol: 'tcp', address: '127.0.0.1', port: HOOKS_PORT }] : [],
     files: viaDoor ? [{ to: CLIENT_PATH, content: hookClient(HOOKS_PORT, seconds) }] : [],
     onDoor(name, handle) {

@@ -199,7 +199,8 @@ function judge(end: TurnEnd, desk: Desk, { agent }: AgentStage): Outcome {
 
 /** Money and steps of all turns together. */
 function createBudget({ run, desk, stored }: Road, { agent }: AgentStage): { count(event: AgentEvent): void } {
-  const before = run.now.used ?? { inputTokens: 0, outputTokens: 0, costMicros: null };
+  const nothing = { inputTokens: 0, outputTokens: 0, costMicros: null };
+  const before = agent.countsSession === true ? nothing : (run.now.used ?? nothing);
   const { maxCostMicros = null, maxTurns = null } = stored.task.goal ?? {};
   let steps = 0;
   return {

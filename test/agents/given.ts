@@ -26,7 +26,6 @@ export function inputFor(agent: Agent, more: Partial<AgentInput> = {}): AgentInp
 export const DOOR = {
   command: ['/usr/bin/perl', '-T', '/run/ags/hook'],
   url: 'http://127.0.0.1:3130/hook',
-  seconds: 30,
 };
 
 /** What an agent has really printed, of several runs one after the other. */

@@ -123,8 +123,8 @@ export async function createStage(
   const endpointUrl = `${await listen(endpoint)}/its-name`;
   writeFileSync(join(root, 'hook.mjs'), HOOK_CLIENT);
   const doors: Record<'asked' | 'gone', HookDoor> = {
-    asked: { command: [process.execPath, join(root, 'hook.mjs'), hookUrl], url: hookUrl, seconds: 30 },
-    gone: { command: [join(root, 'no such program')], url: 'http://127.0.0.1:1/hook', seconds: 30 },
+    asked: { command: [process.execPath, join(root, 'hook.mjs'), hookUrl], url: hookUrl },
+    gone: { command: [join(root, 'no such program')], url: 'http://127.0.0.1:1/hook' },
   };
 
   const prepare = (options: TurnOptions): Prepared => {

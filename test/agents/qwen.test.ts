@@ -221,7 +221,7 @@ describe('the lines of Qwen Code', () => {
     expect(eventsOf(qwen, odd, { code: 1, errors: ['It broke.'] })).toEqual([
       ...odd.map((text) => ({ type: 'agent.printed', stream: 'stdout', text })),
       { type: 'agent.printed', stream: 'stderr', text: 'It broke.' },
-      { type: 'agent.finished', ok: false, reason: 'It broke.', cause: 'api' },
+      { type: 'agent.finished', ok: false, reason: 'It broke.' },
     ]);
   });
 

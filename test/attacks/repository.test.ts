@@ -16,6 +16,7 @@ import {
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
+import { evilSettings } from './evil-git.ts';
 import { identity } from './run-inside.ts';
 
 const SECRET = 'CANARY-outside-of-the-project';
@@ -294,50 +295,6 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     expect([readTree(machine), readFileSync(git(machine, 'modules/lib/config'), 'utf8')]).toEqual(before);
   });
 });
-
-/** Everything in git's settings that names a program, each leaving its own mark. */
-function evilSettings(ran: string): string {
-  const touch = (name: string): string => `"touch ${ran}/${name} #"`;
-  return `
-[core]
-	repositoryformatversion = 1
-	fsmonitor = ${touch('fsmonitor')}
-	pager = ${touch('pager')}
-	editor = ${touch('editor')}
-	sshCommand = ${touch('ssh')}
-	askPass = ${touch('askpass')}
-	gitProxy = ${touch('proxy')}
-	alternateRefsCommand = ${touch('alternates')}
-[extensions]
-	partialClone = evil
-[remote "evil"]
-	url = "ext::touch ${ran}/fetched"
-	promisor = true
-	uploadpack = ${touch('uploadpack')}
-[protocol]
-	allow = always
-[protocol "ext"]
-	allow = always
-[filter "evil"]
-	clean = ${touch('clean')}
-	smudge = ${touch('smudge')}
-	process = ${touch('process')}
-[diff]
-	external = ${touch('diff')}
-[diff "evil"]
-	command = ${touch('diffdriver')}
-	textconv = ${touch('textconv')}
-[merge "evil"]
-	driver = ${touch('merge')}
-[alias]
-	ls-files = !${touch('alias').slice(1, -1)}
-	rev-parse = !${touch('alias').slice(1, -1)}
-[gpg]
-	program = ${touch('gpg')}
-[credential]
-	helper = "!touch ${ran}/credential"
-`;
-}
 
 /** Settings, refs and hooks of the repository, by name and content. */
 function readTree(machine: Machine): string {

@@ -48,7 +48,6 @@ test('a yes and a no reach the agent inside, on a sandbox without any other netw
     expect(hooks.door).toEqual({
       command: ['/usr/bin/perl', '-T', '/run/ags/hook'],
       url: 'http://127.0.0.1:3130/hook',
-      seconds: 25,
     });
     const said = await inside(hooks, `echo '${request}' | $ASK PreToolUse; echo "status $?"`);
     expect(said).toEqual({ code: 0, stdout: 'status 0\n', stderr: '' });

@@ -53,6 +53,13 @@ export const responses: ApiShape = {
     send('response.created', { response: { ...whole, status: 'in_progress', output: [], usage: null } });
     for (const [index, item] of output.entries()) {
       send('response.output_item.added', { output_index: index, item: { ...item, status: 'in_progress' } });
+      if (item.type === 'function_call')
+        for (const kind of ['delta', 'done'])
+          send(`response.function_call_arguments.${kind}`, {
+            item_id: item.id,
+            output_index: index,
+            [kind === 'delta' ? kind : 'arguments']: item.arguments,
+          });
       if (item.type === 'message')
         send('response.output_text.delta', {
           item_id: item.id,
@@ -60,7 +67,7 @@ export const responses: ApiShape = {
           content_index: 0,
           delta: item.content[0]?.text ?? '',
         });
-      send('response.output_item.done', { output_index: index, item });
+      send('response.output_item.done', { output_index: index, item: { ...item, status: 'completed' } });
     }
     send('response.completed', { response: whole });
     response.end();

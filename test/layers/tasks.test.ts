@@ -1,6 +1,16 @@
 // test/layers/tasks.test.ts: the workspace of an agent stands on layers that do not move, and no sandbox can write to one.
 import { execFileSync } from 'node:child_process';
-import { chownSync, existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
@@ -121,6 +131,23 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(print(machine)).toEqual(before);
   });
 
+  test('attack: what an agent puts in the way of a mount in its home leads nowhere on the next turn', async () => {
+    using machine = createMachine(caller);
+    mkdirSync(join(machine.home, '.local/bin'), { recursive: true });
+    mkdirSync(join(machine.root, 'victim'));
+    giveTo(machine.root, machine.uid);
+    const said = await runTask(machine, {
+      task: 'turns',
+      commands: [`mv ~/.local ~/moved && ln -s ${machine.root}/victim ~/.local && echo done`, 'echo again'],
+    });
+    expect(said.ran).toEqual([{ code: 0, stdout: 'done\n', stderr: '' }]);
+    expect(readdirSync(join(machine.root, 'victim'))).toEqual([]);
+    expect(said.error).toMatchObject({
+      code: 'backend.failed',
+      message: `${machine.home}/.local/bin cannot be shown: something else was put in its way in the sandbox's home.`,
+    });
+  });
+
   test('what the user asked to hide does not exist, although git tracks it', async () => {
     using machine = createMachine(caller, {
       files: {
@@ -191,6 +218,23 @@ describe.each(CALLERS)('as %s', (caller) => {
     const [dir = ''] = readdirSync(layersDirOf(machine));
     expect(readdirSync(join(layersDirOf(machine), dir))).toEqual(['git']);
   });
+});
+
+test.runIf(CALLERS.includes('root'))('root in somebody else’s project: every layer has its own owner', async () => {
+  using machine = createMachine('root', {
+    files: { 'ags.yaml': 'setup: { run: ["mkdir d/new; echo s > d/new/s"] }\n', 'd/a.txt': 'a\n' },
+  });
+  giveTo(machine.project, 42_424);
+  chmodSync(machine.project, 0o700);
+  writeFileSync(join(machine.home, '.gitconfig'), `[safe]\n\tdirectory = ${machine.project}\n`);
+  const said = await runTask(machine, {
+    task: 'other',
+    commands: [
+      'stat -c "%U %n" . d d/a.txt d/new d/new/s; echo x >> d/a.txt; echo x >> d/new/s; git status --short; git log --format=%s',
+    ],
+  });
+  const owned = ['.', 'd', 'd/a.txt', 'd/new', 'd/new/s'].map((path) => `agent ${path}\n`).join('');
+  expect(said).toMatchObject({ error: null, ran: [{ code: 0, stdout: `${owned} M d/a.txt\nfirst\n`, stderr: '' }] });
 });
 
 /** As the user, without a look at anything else: machine.write gives the whole machine to its owner again. */

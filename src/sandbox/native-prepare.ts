@@ -15,6 +15,7 @@ import {
   type Stats,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
 import type { Layer, SandboxSpec, WorkspaceMount } from '../protocol/spec.ts';
 import type { Launch } from './native-launch.ts';
 
@@ -86,7 +87,10 @@ function placeholder(path: string, directory: boolean): void {
   else writeFileSync(path, '');
 }
 
-/** Mount points below a writable bind (the home) are made in its host directory. */
+/**
+ * Mount points below a writable bind (the home) are made in its host directory. On a further turn an agent has been there: only what
+ * is a plain directory all the way is walked, and nothing is mounted or made behind a link.
+ */
 function prepareMountPoints(spec: SandboxSpec, own: (path: string) => void): void {
   const writable = spec.mounts.filter((m) => m.kind === 'bind' && m.writable);
   for (const mount of spec.mounts) {
@@ -96,11 +100,22 @@ function prepareMountPoints(spec: SandboxSpec, own: (path: string) => void): voi
     const isFile = mount.kind === 'file' || (mount.kind === 'bind' && !statSync(mount.from).isDirectory());
     names.forEach((_, i) => {
       const path = join(parent.from, ...names.slice(0, i + 1));
-      if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return;
-      placeholder(path, !(isFile && i === names.length - 1));
-      own(path);
+      const directory = !(isFile && i === names.length - 1);
+      const stat = lstatSync(path, { throwIfNoEntry: false });
+      if (stat === undefined) {
+        placeholder(path, directory);
+        own(path);
+      } else if (directory ? !stat.isDirectory() : !stat.isFile()) throw inTheWay(mount.to);
     });
   }
+}
+
+function inTheWay(to: string): AgsError {
+  return new AgsError(
+    'backend.failed',
+    `${to} cannot be shown: something else was put in its way in the sandbox's home.`,
+    { hint: 'Begin again with a fresh home: ags restart <task>' },
+  );
 }
 
 function isUnderWorkspace(spec: SandboxSpec, path: string): boolean {

@@ -1,6 +1,16 @@
 // test/layers/tasks.test.ts: the workspace of an agent stands on layers that do not move, and no sandbox can write to one.
 import { execFileSync } from 'node:child_process';
-import { chownSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
@@ -72,15 +82,20 @@ describe.each(CALLERS)('as %s', (caller) => {
     await runTask(machine, { task: 'before' });
     machine.write('d1/f1.txt', 'changed\n');
     machine.git('commit', '-qam', 'second');
-    await runTask(machine, { task: 'warm' });
+    const { ready } = await runTask(machine, { task: 'warm' });
     // Files of the same second as the index are read again, whoever made them.
     execFileSync('sleep', ['1.1']);
+    // Other bytes of the same size and time: who does not read them does not notice. Of another time: whoever looks does.
+    const bottom = ready?.layers.at(-1) ?? '';
+    const { atime, mtime } = statSync(join(bottom, 'd2/f2.txt'));
+    for (const name of ['d2/f2.txt', 'd3/f3.txt']) writeFileSync(join(bottom, name), 'FILE X\n');
+    utimesSync(join(bottom, 'd2/f2.txt'), atime, mtime);
     const said = await runTask(machine, {
       task: 'named',
       commands: [
         'git for-each-ref --format="%(refname)"; git symbolic-ref HEAD; git log --format=%s',
-        'GIT_TRACE2_PERF=/tmp/perf GIT_TRACE2_PERF_BRIEF=1 git status --short; cp .git/index /tmp/a; git update-index --refresh; cmp .git/index /tmp/a && echo "index as it was"',
-        'git config user.name A; git config user.email a@b.c; echo more >> d1/f1.txt; git commit -qam third; git log --format=%s -1; git status --short',
+        'cp .git/index /tmp/a; git status --short; git update-index --refresh; cmp .git/index /tmp/a && echo "index as it was"',
+        'git config user.name A; git config user.email a@b.c; git checkout -q d3/f3.txt; echo more >> d1/f1.txt; git commit -qam third; git log --format=%s -1; git status --short',
       ],
     });
     expect(said.ran).toEqual([
@@ -90,7 +105,7 @@ describe.each(CALLERS)('as %s', (caller) => {
           'refs/heads/ags/named\nrefs/heads/main\nrefs/heads/topic\nrefs/tags/v1\nrefs/heads/ags/named\nsecond\nfirst\n',
         stderr: '',
       },
-      { code: 0, stdout: 'index as it was\n', stderr: '' },
+      { code: 0, stdout: ' M d3/f3.txt\nd3/f3.txt: needs update\nindex as it was\n', stderr: '' },
       { code: 0, stdout: 'third\n', stderr: '' },
     ]);
     expect(machine.git('for-each-ref', '--format=%(refname)')).not.toContain('heads/ags/');
@@ -114,6 +129,23 @@ describe.each(CALLERS)('as %s', (caller) => {
     const said = await runTask(machine, { task: 'attack', commands: [script] });
     expect(said.ran).toEqual([{ code: 0, stdout: '1\nNo such file or directory\n', stderr: '' }]);
     expect(print(machine)).toEqual(before);
+  });
+
+  test('attack: what an agent puts in the way of a mount in its home leads nowhere on the next turn', async () => {
+    using machine = createMachine(caller);
+    mkdirSync(join(machine.home, '.local/bin'), { recursive: true });
+    mkdirSync(join(machine.root, 'victim'));
+    giveTo(machine.root, machine.uid);
+    const said = await runTask(machine, {
+      task: 'turns',
+      commands: [`mv ~/.local ~/moved && ln -s ${machine.root}/victim ~/.local && echo done`, 'echo again'],
+    });
+    expect(said.ran).toEqual([{ code: 0, stdout: 'done\n', stderr: '' }]);
+    expect(readdirSync(join(machine.root, 'victim'))).toEqual([]);
+    expect(said.error).toMatchObject({
+      code: 'backend.failed',
+      message: `${machine.home}/.local/bin cannot be shown: something else was put in its way in the sandbox's home.`,
+    });
   });
 
   test('what the user asked to hide does not exist, although git tracks it', async () => {
@@ -186,6 +218,23 @@ describe.each(CALLERS)('as %s', (caller) => {
     const [dir = ''] = readdirSync(layersDirOf(machine));
     expect(readdirSync(join(layersDirOf(machine), dir))).toEqual(['git']);
   });
+});
+
+test.runIf(CALLERS.includes('root'))('root in somebody else’s project: every layer has its own owner', async () => {
+  using machine = createMachine('root', {
+    files: { 'ags.yaml': 'setup: { run: ["mkdir d/new; echo s > d/new/s"] }\n', 'd/a.txt': 'a\n' },
+  });
+  giveTo(machine.project, 42_424);
+  chmodSync(machine.project, 0o700);
+  writeFileSync(join(machine.home, '.gitconfig'), `[safe]\n\tdirectory = ${machine.project}\n`);
+  const said = await runTask(machine, {
+    task: 'other',
+    commands: [
+      'stat -c "%U %n" . d d/a.txt d/new d/new/s; echo x >> d/a.txt; echo x >> d/new/s; git status --short; git log --format=%s',
+    ],
+  });
+  const owned = ['.', 'd', 'd/a.txt', 'd/new', 'd/new/s'].map((path) => `agent ${path}\n`).join('');
+  expect(said).toMatchObject({ error: null, ran: [{ code: 0, stdout: `${owned} M d/a.txt\nfirst\n`, stderr: '' }] });
 });
 
 /** As the user, without a look at anything else: machine.write gives the whole machine to its owner again. */

@@ -15,13 +15,17 @@ export interface WorkTree {
 
 /** `gitDir` of any of them. Those whose directory is gone are left out. */
 export async function workTrees(gitDir: string): Promise<WorkTree[]> {
-  const listed = await ownerGit(gitDir, ['worktree', 'list', '--porcelain', '-z'], { timeoutMs: 30_000 });
+  const list = ['worktree', 'list', '--porcelain'];
+  const exact = await ownerGit(gitDir, [...list, '-z'], { timeoutMs: 30_000 });
+  // Before git 2.36 a path with a line break in it cannot be told from two.
+  const listed = exact.exitCode === 129 ? await ownerGit(gitDir, list, { timeoutMs: 30_000 }) : exact;
+  const end = listed === exact ? '\0' : '\n';
   if (listed.exitCode !== 0) throw new Error(`git worktree list failed in ${gitDir}: ${listed.stderr.trim()}`);
   return listed.stdout
     .toString('utf8')
-    .split('\0\0')
+    .split(`${end}${end}`)
     .flatMap((block) => {
-      const lines = block.split('\0');
+      const lines = block.split(end);
       const path = lines.find((line) => line.startsWith('worktree '))?.slice('worktree '.length);
       const branch = lines.find((line) => line.startsWith('branch '))?.slice('branch '.length) ?? null;
       if (path === undefined || lines.includes('bare') || realPath(path) === null) return [];

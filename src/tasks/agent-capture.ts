@@ -16,7 +16,7 @@ export async function captureFrom(
   { paths: { staging } }: StoredTask,
   agent: AgentResult & { readonly refused: readonly Refusal[] },
 ): Promise<{ capture: Capture; result: Counted | null }> {
-  const { base, commit, tree, earlier, by } = agent;
+  const { base, commit, tree, earlier, notKept, by } = agent;
   const rows = await diffTrees(staging, base, tree, { renames: false });
   const written = new Set(rows.filter((one) => one.status !== 'D').map((one) => one.path));
   const deleted = rows.filter((one) => one.status === 'D').map((one) => one.path);
@@ -30,7 +30,7 @@ export async function captureFrom(
     // What the project ignores is no part of the work, and stays in the sandbox.
     ignored: { written: [], deleted: [], bytes: 0 },
     withIgnored: true,
-    agent: { base, commit, tree, earlier, by },
+    agent: { base, commit, tree, earlier, notKept, by },
   };
   const counted = { commit, files: rows.length, ...(await countLines(staging, base, tree)) };
   return { capture, result: rows.length === 0 ? null : counted };

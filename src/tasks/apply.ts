@@ -4,7 +4,7 @@ import type { Change } from '../protocol/changes.ts';
 import { covers, select } from '../review/selection.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { asDirectory, selectionProblem } from './merge.ts';
-import { list } from './move-branch.ts';
+import { list } from './move-files.ts';
 import { openReview } from './review.ts';
 import type { World } from './world.ts';
 

@@ -71,7 +71,7 @@ async function bring(world: World, stored: StoredTask, details: BringOutDetails)
       ask,
     });
     prepareStaging(stored, repository);
-    const parent = await receive(stored, ask, found, base);
+    const { parent, notKept } = await receive(stored, ask, found, base);
     const earlier = readCapture(stored)?.agent ?? null;
     const ref = branchOf(stored);
     const current = await readRef(repository.commonDir, ref);
@@ -82,6 +82,7 @@ async function bring(world: World, stored: StoredTask, details: BringOutDetails)
       commit: tip,
       tree: found.tree,
       refused: found.refused,
+      notKept,
       by: { name: details.agentTitle, email: details.agentEmail },
       // Whichever of the two the branch is at, we have put it there.
       earlier: current !== null && current === earlier?.commit ? current : (earlier?.earlier ?? null),
@@ -141,8 +142,14 @@ function prepareStaging({ paths, run }: StoredTask, repository: Repository): voi
 const PACK =
   'c=$(git commit-tree -p "$1" -m brought "$2") && printf "%s\\n^%s\\n" "$c" "$3" | git pack-objects --revs --stdout -q --threads=1';
 
-/** The objects, checked. Returns the agent's last commit if its history can be kept, otherwise null. */
-async function receive(stored: StoredTask, ask: Ask, found: AgentTree, base: string): Promise<string | null> {
+/** The objects, checked. `parent` is the agent's last commit if its history can be kept, otherwise null. */
+async function receive(
+  stored: StoredTask,
+  ask: Ask,
+  found: AgentTree,
+  base: string,
+): Promise<{ parent: string | null; notKept: string | null }> {
+  let notKept: string | null = null;
   const { staging } = stored.paths;
   const pack = async (parent: string): Promise<void> =>
     void (await ask({
@@ -158,14 +165,16 @@ async function receive(stored: StoredTask, ask: Ask, found: AgentTree, base: str
       await pack(found.head);
       await requireWhole(staging, found.head, base);
       const history = await judgeHistory(staging, found.head, base, found.wrong);
-      if (history.keep) return found.head;
+      if (history.keep) return { parent: found.head, notKept };
+      notKept = history.why;
     } catch (error) {
       // Something in the agent's commits is not fit to come out. What its files are in the end may be all the same.
       if (!(error instanceof AgsError) || error.code !== 'capture.refused') throw error;
+      notKept = error.message;
     }
   }
   await pack(base);
-  return null;
+  return { parent: null, notKept };
 }
 
 export function branchOf({ task }: StoredTask): string {

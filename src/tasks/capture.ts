@@ -45,6 +45,8 @@ export interface AgentResult {
   readonly tree: string;
   /** What was on the branch before. */
   readonly earlier: string | null;
+  /** Why commits of the agent's own are not on the branch, in words; null: they are, or there were none. */
+  readonly notKept: string | null;
   readonly by: { readonly name: string; readonly email: string };
 }
 

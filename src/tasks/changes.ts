@@ -2,10 +2,10 @@
 // Invariant: computed afresh for every review from the captured tree and the host's present files, so a file that was taken
 // is no longer a change, and a file the user has edited meanwhile is never overwritten unseen.
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Change, ChangeKind, ChangeSet, FileState } from '../protocol/changes.ts';
-import { baseFiles, readBaseFile, type BaseFile } from '../git/base-files.ts';
+import { readBaseFile } from '../git/base-files.ts';
 import { mergeText } from '../git/merge-text.ts';
 import { diffTrees, listTree, readBlobs, writeTree, type RawChange, type TreeEntry } from '../git/staging.ts';
 import type { HostState } from '../review/apply.ts';
@@ -16,6 +16,7 @@ import { compilePatterns } from '../config/patterns.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { Capture } from './capture.ts';
 import { stageHostFiles, TOO_LARGE } from './host-files.ts';
+import { findTouched, UNTOUCHED, type Touched } from './touched.ts';
 import type { World } from './world.ts';
 
 export interface Compared {
@@ -198,77 +199,6 @@ function* portions(changes: readonly RawChange[], bytesOf: (one: RawChange) => n
     bytes += more;
   }
   if (some.length > 0) yield some;
-}
-
-interface Touched {
-  /** Paths that changed on the host after the sandbox had started. */
-  readonly paths: ReadonlySet<string>;
-  readonly base: ReadonlyMap<string, BaseFile>;
-}
-
-const UNTOUCHED: Touched = { paths: new Set(), base: new Map() };
-
-// A file replaced, edited or chmod-ed has a newer change time; nothing short of setting the clock back avoids that.
-async function findTouched(
-  world: World,
-  task: StoredTask,
-  raw: readonly RawChange[],
-  host: ReadonlyMap<string, HostState | null>,
-  before: ReadonlyMap<string, TreeEntry>,
-  agentBase?: string,
-): Promise<Touched> {
-  // An agent never saw the user's uncommitted work: whatever is not as the base has it was done on the other side.
-  if (agentBase !== undefined) {
-    const names = raw.flatMap((one) => (one.from === null ? [one.path] : [one.path, one.from]));
-    const base = await baseFiles({
-      project: task.task.project,
-      home: world.home,
-      commit: agentBase,
-      paths: names,
-    });
-    const differs = (path: string): boolean => {
-      const file = host.get(path);
-      if (file != null && file.type === 'directory') return false;
-      return before.get(path)?.oid !== base.get(path)?.oid || (file != null && !before.has(path));
-    };
-    return { paths: new Set(names.filter(differs)), base };
-  }
-  const startNs = BigInt(Math.floor(task.run.startedAtMs)) * 1_000_000n;
-  const names = raw.flatMap((one) => (one.from === null ? [one.path] : [one.path, one.from]));
-  // A directory is newer for every file made or deleted in it; it gives way to a file only when it is empty.
-  const newer = names.filter((path) => {
-    const file = host.get(path);
-    return file != null && file.type !== 'directory' && BigInt(file.ctimeNs) >= startNs;
-  });
-  // Its directory tells whether it was deleted since the start, or had been before.
-  const gone = raw
-    .filter(
-      (one) =>
-        one.status === 'A' &&
-        host.get(one.path) === null &&
-        BigInt(directoryState(task.task.project, one.path)?.ctimeNs ?? 0) >= startNs,
-    )
-    .map((one) => one.path);
-  const base = task.task.git
-    ? await baseFiles({
-        project: task.task.project,
-        home: world.home,
-        commit: task.run.base,
-        paths: [...newer, ...gone],
-      })
-    : new Map<string, BaseFile>();
-  const unchanged = (path: string): boolean => {
-    const file = base.get(path);
-    return file !== undefined && file.oid === before.get(path)?.oid;
-  };
-  return {
-    paths: new Set([...newer.filter((path) => !unchanged(path)), ...gone.filter((path) => base.has(path))]),
-    base,
-  };
-}
-
-function directoryState(project: string, path: string): { ctimeNs: bigint } | undefined {
-  return lstatSync(dirname(`${project}/${path}`), { bigint: true, throwIfNoEntry: false });
 }
 
 interface Conflict {

@@ -6,10 +6,9 @@ import { existsSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
 import { holdFile } from '../lib/flock.ts';
 import { visible } from '../lib/sanitize.ts';
-import { convertedFiles, readIndex, setEntries, type IndexEntry } from '../git/index-entries.ts';
+import { readIndex, setEntries } from '../git/index-entries.ts';
 import type { Repository } from '../git/inspect.ts';
 import { moveRef, ownerGit, readRef, sendPack } from '../git/owner-git.ts';
-import { diffTrees, goneDirectories, listTree, readBlob, type TreeEntry } from '../git/staging.ts';
 import { workTrees, type WorkTree } from '../git/work-trees.ts';
 import { applyAll, undoJournal, type PlannedChange } from '../review/journal.ts';
 import {
@@ -23,7 +22,7 @@ import {
   type MergePaths,
   type MergeRecord,
 } from '../store/merges.ts';
-import { stageHostFiles } from './host-files.ts';
+import { inTheWay, planFiles, sameEntry, shortName } from './move-files.ts';
 import { settleRecord } from './settle-merge.ts';
 import type { World } from './world.ts';
 
@@ -164,7 +163,7 @@ async function takeBack(paths: MergePaths, fd: number): Promise<void> {
   if (pending.workTree !== null && existsSync(pending.workTree.path)) {
     if (existsSync(paths.files)) await undoJournal(paths.files);
     const { entries } = await readIndex(pending.workTree.gitDir);
-    const ours = pending.index.filter(({ path, after }) => same(entries.get(path) ?? null, after));
+    const ours = pending.index.filter(({ path, after }) => sameEntry(entries.get(path) ?? null, after));
     await setEntries(
       pending.workTree,
       ours.map(({ path, before }) => ({ path, entry: before })),
@@ -172,109 +171,4 @@ async function takeBack(paths: MergePaths, fd: number): Promise<void> {
     );
   }
   clearPending(paths);
-}
-
-async function planFiles(
-  repository: Repository,
-  staging: string,
-  tree: WorkTree,
-  { ref, from, to }: MergeRecord,
-): Promise<{ index: IndexStep[]; changes: PlannedChange[] }> {
-  const rows = await diffTrees(staging, from, to, { renames: false });
-  const paths = rows.map((one) => one.path);
-  const named = new Set(paths);
-  const entriesAt = async (commit: string): Promise<Map<string, TreeEntry>> =>
-    new Map((await listTree(staging, commit)).filter(({ path }) => named.has(path)).map((one) => [one.path, one]));
-  const [before, after, index] = [await entriesAt(from), await entriesAt(to), await readIndex(tree.gitDir)];
-  if (index.unmerged.size > 0)
-    throw inTheWay(`There are conflicts in ${visible(tree.path)} that are not resolved yet.`, 'Resolve them first.');
-  const special = paths.filter((path) => index.special.has(path));
-  const converted = await convertedFiles(tree.gitDir, tree.path, repository.settings, paths);
-  const [odd] = [
-    ...special.map((path) => `${visible(path)} is not in the work tree as git has it (sparse checkout)`),
-    ...[...converted].map(([path, by]) => `${visible(path)} is converted by git (${by})`),
-    ...[...before, ...after].flatMap(([path, { mode }]) =>
-      mode === '160000' ? [`${visible(path)} is a submodule`] : [],
-    ),
-  ];
-  if (odd !== undefined)
-    throw inTheWay(`${odd}, and ags runs none of your programs.`, advice(ref, tree, 'Merge into another branch'));
-  const host = await stageHostFiles({
-    project: tree.path,
-    staging,
-    objectFormat: repository.objectFormat,
-    paths,
-    captured: [...before.values(), ...after.values()],
-  });
-  const there = new Map((await listTree(staging, host.tree)).map((one) => [one.path, one]));
-  const ignoreMode = repository.settings.get('core.filemode') === 'false';
-  const equal = (path: string, entry: TreeEntry | undefined): boolean => {
-    const state = host.states.get(path) ?? null;
-    const file = host.unread.has(path) ? undefined : there.get(path);
-    if (entry === undefined) return state === null || state.type === 'directory';
-    return file?.oid === entry.oid && (ignoreMode || file.mode === entry.mode);
-  };
-  const staged = paths.filter((path) => !same(index.entries.get(path) ?? null, entryOf(before.get(path))));
-  const edited = paths.filter((path) => !equal(path, before.get(path)) && !equal(path, after.get(path)));
-  const dirty = [...new Set([...staged, ...edited])].toSorted();
-  if (dirty.length > 0)
-    throw new AgsError(
-      'project.changed',
-      `You have uncommitted changes in ${dirty.length === 1 ? 'a file' : `${dirty.length} files`} that would be written:\n${list(dirty)}`,
-      {
-        hint: advice(ref, tree, 'Commit or stash them (git stash), or merge into another branch'),
-        details: { files: dirty },
-      },
-    );
-  const removedDirs = await goneDirectories(
-    staging,
-    to,
-    paths.filter((path) => !after.has(path)),
-  );
-  const changes = paths
-    .filter((path) => !equal(path, after.get(path)))
-    .map((path) => planChange(staging, path, after.get(path), host.states.get(path) ?? null, removedDirs));
-  return {
-    index: paths.map((path) => ({ path, before: entryOf(before.get(path)), after: entryOf(after.get(path)) })),
-    changes: await Promise.all(changes),
-  };
-}
-
-async function planChange(
-  staging: string,
-  path: string,
-  entry: TreeEntry | undefined,
-  expect: PlannedChange['expect'],
-  prune: readonly string[],
-): Promise<PlannedChange> {
-  if (entry === undefined) return { op: { kind: 'delete', path, prune }, expect };
-  if (entry.mode === '120000')
-    return { op: { kind: 'symlink', path, target: (await readBlob(staging, entry.oid)).toString('utf8') }, expect };
-  const mode = entry.mode === '100755' ? '100755' : '100644';
-  return { op: { kind: 'write', path, mode, bytes: () => readBlob(staging, entry.oid) }, expect };
-}
-
-function entryOf(entry: TreeEntry | undefined): IndexEntry | null {
-  return entry === undefined ? null : { mode: entry.mode, oid: entry.oid };
-}
-
-function same(a: IndexEntry | null, b: IndexEntry | null): boolean {
-  return a?.mode === b?.mode && a?.oid === b?.oid;
-}
-
-export function shortName(ref: string): string {
-  return visible(ref.replace(/^refs\/heads\//, ''));
-}
-
-export function list(paths: readonly string[]): string {
-  const shown = paths.slice(0, 20).map((path) => `  ${visible(path)}`);
-  return [...shown, ...(paths.length > 20 ? [`  and ${paths.length - 20} more`] : [])].join('\n');
-}
-
-function advice(ref: string, tree: WorkTree, what: string): string {
-  return `${what}: ags merge --into <branch>. ${shortName(ref)} is checked out in ${visible(tree.path)}.`;
-}
-
-function inTheWay(message: string, hint: string): AgsError {
-  return new AgsError('project.changed', message, { hint });
 }

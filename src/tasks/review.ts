@@ -8,13 +8,13 @@ import type { Change } from '../protocol/changes.ts';
 import { advance, isUnderWay } from '../protocol/run-state.ts';
 import { replaceFile } from '../lib/files.ts';
 import { tryLock } from '../lib/lock.ts';
-import { readBlob, readBlobs } from '../git/staging.ts';
 import type { ApplyOp, ApplyOutcome } from '../review/apply.ts';
 import { applyAll, recover, undoJournal, type AppliedChange, type PlannedChange } from '../review/journal.ts';
 import { ancestors } from '../review/order.ts';
 import { appendEvent } from '../store/events.ts';
 import { removeTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { captureChanges } from './capture.ts';
+import { readContents, type ContentOf } from './contents.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { compareWithHost, type Compared } from './changes.ts';
 import type { World } from './world.ts';
@@ -83,9 +83,10 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
     take: (changes, edited = new Map(), options = { whole: false }) =>
       tellDiskTrouble(world, async () => {
         if (changes.length === 0) return [];
-        const contents = await readContents(stored.paths.staging, changes);
-        const contentOf = (oid: string): Buffer | (() => Promise<Buffer>) =>
-          contents.get(oid) ?? (() => readBlob(stored.paths.staging, oid));
+        const contentOf = await readContents(
+          stored.paths.staging,
+          changes.flatMap(({ after }) => (after === null ? [] : [after])),
+        );
         const planned: PlannedChange[] = [];
         for (const change of changes)
           planned.push(...(await plan(compared, change, edited.get(change.path), contentOf)));
@@ -150,7 +151,7 @@ async function plan(
   compared: Compared,
   change: Change,
   edited: Buffer | undefined,
-  contentOf: (oid: string) => Buffer | (() => Promise<Buffer>),
+  contentOf: ContentOf,
 ): Promise<PlannedChange[]> {
   const expect = compared.host.get(change.path) ?? null;
   const remove = (path: string, requires?: string): PlannedChange => ({
@@ -190,25 +191,6 @@ function addWhatElse(outcome: ApplyOutcome, paths: readonly string[]): ApplyOutc
   if (outcome === 'applied' || !('refused' in outcome) || first === undefined) return outcome;
   const more = paths.length === 1 ? '' : ` and ${paths.length - 1} more`;
   return { refused: `${outcome.refused} It can only be taken together with the change of ${first}${more}.` };
-}
-
-const SMALL_BYTES = 1024 * 1024;
-const BATCH = 200;
-const KEPT_BYTES = 128 * 1024 * 1024;
-
-/** Small files by the hundred, for a process each would be too many; the others, and what is too much, one by one later. */
-async function readContents(staging: string, changes: readonly Change[]): Promise<Map<string, Buffer>> {
-  const contents = new Map<string, Buffer>();
-  let kept = 0;
-  const small = changes
-    .flatMap((change) => (change.after === null || change.after.bytes > SMALL_BYTES ? [] : [change.after]))
-    .filter((file) => (kept += file.bytes) <= KEPT_BYTES)
-    .map((file) => file.oid);
-  for (let i = 0; i < small.length; i += BATCH) {
-    const read = await readBlobs(staging, small.slice(i, i + BATCH), SMALL_BYTES);
-    for (const [oid, bytes] of read) if (bytes !== null) contents.set(oid, bytes);
-  }
-  return contents;
 }
 
 /** An apply that was killed half-way is finished on paper before anything new is begun. */

@@ -14,7 +14,8 @@ import { readMerges, type MergeRecord, type NumberedMerge } from '../store/merge
 import { userOf } from './bring-out.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { repositoryOf } from './merge.ts';
-import { carryOut, list, lockMerges, planMove, shortName } from './move-branch.ts';
+import { carryOut, lockMerges, planMove } from './move-branch.ts';
+import { list, shortName } from './move-files.ts';
 import type { World } from './world.ts';
 
 export interface Undone {

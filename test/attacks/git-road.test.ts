@@ -5,11 +5,13 @@ import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -239,6 +241,35 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect((await machine.ags(['merge', next.id])).code).toBe(7);
     expect((await machine.ags(['apply', next.id])).code).toBe(7);
     expect(readdirSync(outside)).toEqual([]);
+  });
+
+  test('A107 A109 A110 A111 A113 A114 A115: odd files come out as plain ones, as they are inside, or not at all', async () => {
+    using machine = createMachine(caller, { files: { 'd/keep.txt': 'k\n', 'd/gone.txt': 'g\n', 'a.txt': 'a\n' } });
+    const task = await runAgent(
+      machine,
+      `echo s > suid.txt; chmod 4644 suid.txt; chmod 2755 .; mkfifo pipe; perl -MSocket -e 'socket(S,AF_UNIX,SOCK_STREAM,0); bind(S,sockaddr_un("sock"))'
+      echo w > .wh.a.txt; rm -r d; mkdir d; echo n > d/new.txt; echo one > one; ln one two; echo x > '%s%n'`,
+    );
+    const { error } = await task.bringOut();
+    expect(error).toBe(undefined);
+    expect(machine.git('ls-tree', '-r', task.branch).replaceAll(/ blob \S+\t/g, ' ')).toBe(
+      ['.wh.a.txt', '%s%n', 'a.txt', 'd/new.txt', 'one', 'suid.txt', 'two']
+        .toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+        .map((name) => `100644 ${name}\n`)
+        .join(''),
+    );
+    const merged = await machine.ags(['merge', task.id]);
+    expect([merged.code, machine.git('status', '--porcelain')], merged.stderr).toEqual([0, '']);
+    const { ino: first } = lstatSync(join(machine.project, 'one'));
+    expect(lstatSync(join(machine.project, 'two')).ino).not.toBe(first);
+    expect(lstatSync(join(machine.project, 'suid.txt')).mode & 0o7777).toBe(0o644);
+    // More than anybody wants: said, and nothing is copied.
+    const large = join(task.directory, 'run/upper/large');
+    writeFileSync(large, '');
+    truncateSync(large, 2 ** 40);
+    expect((await task.bringOut()).error).toMatchObject({ code: 'capture.refused' });
+    rmSync(large);
+    expect((await task.bringOut()).result?.files).toBe(8);
   });
 
   test('A119: files that run later are left out of a merge unless each is named', async () => {

@@ -1,0 +1,27 @@
+// tasks/contents.ts: the bytes of many files in staging, for writing them.
+import { readBlob, readBlobs } from '../git/staging.ts';
+
+/** The bytes, or where to get them. */
+export type ContentOf = (oid: string) => Buffer | (() => Promise<Buffer>);
+
+const SMALL_BYTES = 1024 * 1024;
+const BATCH = 200;
+const KEPT_BYTES = 128 * 1024 * 1024;
+
+/** Small files by the hundred, for a process each would be too many; the others, and what is too much, one by one later. */
+export async function readContents(
+  staging: string,
+  files: readonly { readonly oid: string; readonly bytes: number }[],
+): Promise<ContentOf> {
+  const contents = new Map<string, Buffer>();
+  let kept = 0;
+  const small = files
+    .filter((file) => file.bytes <= SMALL_BYTES)
+    .filter((file) => (kept += file.bytes) <= KEPT_BYTES)
+    .map((file) => file.oid);
+  for (let i = 0; i < small.length; i += BATCH) {
+    const read = await readBlobs(staging, small.slice(i, i + BATCH), SMALL_BYTES);
+    for (const [oid, bytes] of read) if (bytes !== null) contents.set(oid, bytes);
+  }
+  return (oid) => contents.get(oid) ?? (() => readBlob(staging, oid));
+}

@@ -3,8 +3,11 @@ import type { Agent } from './agent.ts';
 import { claude } from './claude.ts';
 import { codex } from './codex.ts';
 import { demo } from './demo.ts';
+import { gemini } from './gemini.ts';
+import { opencode } from './opencode.ts';
+import { qwen } from './qwen.ts';
 
-export const AGENTS: readonly Agent[] = [claude, codex, demo];
+export const AGENTS: readonly Agent[] = [claude, codex, gemini, qwen, opencode, demo];
 
 export function agentNamed(name: string): Agent | undefined {
   return AGENTS.find((agent) => agent.name === name);

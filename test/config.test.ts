@@ -54,6 +54,7 @@ describe('layers', () => {
         askSeconds: 60,
       },
       secrets: [],
+      hooks: { use: [], commands: [], timeoutSeconds: 10 },
       risky: [],
       files: [],
     });
@@ -152,7 +153,7 @@ describe('layers', () => {
 
 describe('errors', () => {
   const known =
-    'user, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, gateway, review';
+    'user, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, hooks, gateway, review';
   test.each([
     ['bogus: 1\n', `ags.yaml:1:1: unknown key "bogus"; known are ${known}`],
     ['hide: []\n\nmount: []\n', 'ags.yaml:3:1: unknown key "mount" (did you mean "mounts"?)'],

@@ -19,6 +19,8 @@ export interface Agent {
   readonly scratch: readonly string[];
   /** Whether a hook can stop what it is about to do, or is only told of it. */
   readonly gate: 'enforced' | 'observed';
+  /** It keeps to maxTurns by itself; for others the tools they use are counted. */
+  readonly countsTurns?: true;
   /** Whether a session that has ended can be taken up again. */
   readonly resumes: boolean;
   /** What its own hooks say, for those that come by the hook door; null: it has no such hooks. */
@@ -103,8 +105,10 @@ export interface HookDoor {
    * pass, 2 refuses, with the reason on stderr; whatever goes wrong refuses.
    */
   readonly command: readonly string[];
-  /** The same over HTTP: POST, answered with {"allow":true} or {"allow":false,"reason":"..."}. */
+  /** The same over HTTP: POST to <url>/<event>, answered with {"allow":true} or {"allow":false,"reason":"..."}. */
   readonly url: string;
+  /** An answer comes within so many seconds. The agent's own time limit for its hooks must be longer: most go on without an answer. */
+  readonly seconds: number;
 }
 
 export interface AgentPlan {

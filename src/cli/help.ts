@@ -46,8 +46,8 @@ const MEANT = {
   prune: 'cleanup',
   gc: 'cleanup',
   check: 'doctor',
-  merge: 'review',
   accept: 'review',
+  revert: 'undo',
   show: 'diff',
 } as const satisfies Record<string, VerbName>;
 

@@ -3,7 +3,7 @@
 // file-system monitor, a pager, an editor, a prompt or a network in reach.
 import { run, type Finished, type RunOptions } from '../lib/process.ts';
 
-const QUIET = [
+export const QUIET = [
   '-c',
   'core.hooksPath=/dev/null',
   '-c',
@@ -56,9 +56,23 @@ export function userGit(
 export function stagingGit(
   gitDir: string,
   args: readonly string[],
+  options: Pick<RunOptions, 'input' | 'maxBytes' | 'timeoutMs' | 'env'> = {},
+): Promise<Finished> {
+  return run(['git', ...QUIET, '--git-dir', gitDir, ...args], {
+    ...options,
+    cwd: '/',
+    env: { ...ISOLATED_ENV, ...options.env },
+  });
+}
+
+/** Files of a commit, written by us into a directory of ours: the same repository, with a work tree and an index of our choice. */
+export function checkoutGit(
+  place: { gitDir: string; workTree: string; index: string; settings: readonly string[] },
+  args: readonly string[],
   options: Pick<RunOptions, 'input' | 'maxBytes' | 'timeoutMs'> = {},
 ): Promise<Finished> {
-  return run(['git', ...QUIET, '--git-dir', gitDir, ...args], { ...options, cwd: '/', env: ISOLATED_ENV });
+  const env = { ...ISOLATED_ENV, GIT_DIR: place.gitDir, GIT_WORK_TREE: place.workTree, GIT_INDEX_FILE: place.index };
+  return run(['git', ...QUIET, ...place.settings, ...args], { ...options, cwd: place.workTree, env });
 }
 
 export const ISOLATED_ENV = {

@@ -17,7 +17,7 @@ export interface TreeEntry {
 export function createStaging(
   directory: string,
   objectFormat: 'sha1' | 'sha256',
-  options: { bare: boolean } = { bare: true },
+  options: { bare: boolean; borrows?: readonly string[] } = { bare: true },
 ): void {
   // Written by hand: `git init` would copy templates and read settings.
   for (const name of ['objects/info', 'objects/pack', 'refs/heads', 'info'])
@@ -35,7 +35,9 @@ export function createStaging(
     `[core]\n\tbare = ${options.bare}\n\tbigFileThreshold = 64m\n${haste}${format}`,
   );
   // Files are taken byte for byte: no line-end conversion, no filters, no keyword expansion.
-  writeFileSync(join(directory, 'info/attributes'), '* -text -filter -ident -working-tree-encoding -diff -merge\n');
+  writeFileSync(join(directory, 'info/attributes'), '* -text -filter -ident -working-tree-encoding !diff !merge\n');
+  if (options.borrows !== undefined)
+    writeFileSync(join(directory, 'objects/info/alternates'), options.borrows.map((path) => `${path}\n`).join(''));
 }
 
 // Three megabytes can be a tree of three gigabytes of zeros, which would have to be held in memory whole.
@@ -47,6 +49,7 @@ export async function receivePack(
   pack: NodeJS.ReadableStream,
   maxBytes: number,
   timeoutMs: number,
+  maxObjects = 2 ** 31,
 ): Promise<void> {
   const packs = join(directory, 'objects/pack');
   const before = new Set(readdirSync(packs));
@@ -59,6 +62,11 @@ export async function receivePack(
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
   child.stdin.on('error', () => undefined);
+  let tooMany = false;
+  watchCount(pack, maxObjects, () => {
+    tooMany = true;
+    child.kill('SIGKILL');
+  });
   pack.pipe(child.stdin);
   const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
   const code = await new Promise<number | null>((resolve) =>
@@ -71,13 +79,27 @@ export async function receivePack(
   throw new AgsError(
     'capture.refused',
     `What came out of the sandbox was refused: ${
-      stderr
-        .trim()
-        .split('\n')
-        .findLast((line) => line.startsWith('fatal') || line.startsWith('error')) ?? 'it is not a sound pack'
+      tooMany
+        ? `it has more than ${maxObjects} objects`
+        : (stderr
+            .trim()
+            .split('\n')
+            .findLast((line) => line.startsWith('fatal') || line.startsWith('error')) ?? 'it is not a sound pack')
     }.`,
     { hint: 'Nothing was taken. The files are still in the task; look at them with: ags list' },
   );
+}
+
+/** How many objects it holds stands in its first twelve bytes. */
+function watchCount(pack: NodeJS.ReadableStream, most: number, onMore: () => void): void {
+  let head = Buffer.alloc(0);
+  const look = (chunk: Buffer): void => {
+    head = Buffer.concat([head, chunk.subarray(0, 12)]);
+    if (head.length < 12) return;
+    pack.off('data', look);
+    if (head.readUInt32BE(8) > most) onMore();
+  };
+  pack.on('data', look);
 }
 
 export async function listTree(directory: string, tree: string): Promise<TreeEntry[]> {
@@ -100,13 +122,17 @@ export interface RawChange {
 }
 
 /** Computed from trees with our own settings; the agent's attributes have no say. */
-export async function diffTrees(directory: string, base: string, head: string): Promise<RawChange[]> {
+export async function diffTrees(
+  directory: string,
+  base: string,
+  head: string,
+  options: { renames: boolean } = { renames: true },
+): Promise<RawChange[]> {
   const raw = await must(directory, [
     'diff-tree',
     '-r',
     '-z',
-    '-M',
-    '-l5000',
+    ...(options.renames ? ['-M', '-l5000'] : ['--no-renames']),
     '--name-status',
     '--no-ext-diff',
     '--no-textconv',
@@ -184,13 +210,69 @@ export async function readBlobs(
   return found;
 }
 
+/** A tree of exactly these files, over those of `on` if given; `mode` null removes one. Returns its id. */
+export async function writeTree(
+  directory: string,
+  entries: readonly (Pick<TreeEntry, 'path' | 'oid'> & { readonly mode: string | null })[],
+  on?: string,
+): Promise<string> {
+  const index = join(directory, `index-${process.pid}`);
+  const env = { GIT_INDEX_FILE: index };
+  const lines = entries.map(({ mode, oid, path }) => `${mode ?? '0'} ${oid}\t${path}\0`).join('');
+  try {
+    rmSync(index, { force: true });
+    if (on !== undefined) await must(directory, ['read-tree', on], undefined, env);
+    await must(directory, ['update-index', '-z', '--index-info'], Buffer.from(lines), env);
+    return (await must(directory, ['write-tree'], undefined, env)).toString('latin1').trim();
+  } finally {
+    rmSync(index, { force: true });
+  }
+}
+
+export async function treeOf(directory: string, commit: string): Promise<string> {
+  const tree = await must(directory, ['rev-parse', '--verify', '--end-of-options', `${commit}^{tree}`]);
+  return tree.toString('latin1').trim();
+}
+
+/** Directories of the first tree, on the way to these deleted files, that the second does not have; innermost first. */
+export async function goneDirectories(directory: string, tree: string, deleted: readonly string[]): Promise<string[]> {
+  if (deleted.length === 0) return [];
+  const listing = await must(directory, ['ls-tree', '-r', '-d', '-z', '--name-only', '--full-tree', tree]);
+  const there = new Set(listing.toString('utf8').split('\0'));
+  const above = deleted.flatMap((path) => {
+    const names = path.split('/');
+    return names.slice(1).map((_, i) => names.slice(0, i + 1).join('/'));
+  });
+  return [...new Set(above)]
+    .filter((dir) => !there.has(dir))
+    .toSorted((a, b) => b.split('/').length - a.split('/').length);
+}
+
+export async function countLines(
+  directory: string,
+  base: string,
+  tree: string,
+): Promise<{ added: number; removed: number }> {
+  const args = ['diff-tree', '-r', '-z', '--numstat', '--no-renames', '--no-ext-diff', '--no-textconv', base, tree];
+  const rows = (await must(directory, args)).toString('latin1').split('\0');
+  const sum = (column: number): number =>
+    rows.reduce((total, row) => total + (Number.parseInt(row.split('\t')[column] ?? '', 10) || 0), 0);
+  return { added: sum(0), removed: sum(1) };
+}
+
 export async function readBlob(directory: string, oid: string): Promise<Buffer> {
   return must(directory, ['cat-file', 'blob', oid]);
 }
 
-async function must(directory: string, args: readonly string[], input?: Buffer): Promise<Buffer> {
+async function must(
+  directory: string,
+  args: readonly string[],
+  input?: Buffer,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Buffer> {
   const done = await stagingGit(directory, args, {
     maxBytes: 4 * 1024 ** 3,
+    env,
     ...(input === undefined ? {} : { input }),
   });
   if (done.exitCode !== 0) throw new Error(`git ${args[0]} failed in ${directory}: ${done.stderr.trim()}`);

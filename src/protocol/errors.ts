@@ -81,6 +81,11 @@ export const ERRORS = {
   'limit.reached': { exit: EXIT.limit, http: 429, meaning: 'The sandbox was ended because it reached a limit.' },
   'disk.full': { exit: EXIT.unavailable, http: 507, meaning: 'There is not enough free disk space.' },
   'state.damaged': { exit: EXIT.failed, http: 500, meaning: 'A file in the state directory cannot be read.' },
+  'setup.failed': {
+    exit: EXIT.failed,
+    http: 422,
+    meaning: "A setup command of the project failed, so an agent's workspace could not be made ready.",
+  },
   'capture.refused': {
     exit: EXIT.failed,
     http: 422,

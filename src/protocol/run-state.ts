@@ -24,9 +24,17 @@ const TRANSITIONS: Readonly<Record<RunState, readonly RunState[]>> = {
   'no-changes': ['discarded', 'queued'],
   failed: ['ready', 'discarded', 'queued'],
   stopped: ['ready', 'no-changes', 'discarded', 'queued'],
-  merged: ['discarded', 'queued'],
+  // A merge can be taken back.
+  merged: ['ready', 'discarded', 'queued'],
   discarded: [],
 };
+
+/** Its runner is at work, or should be: if that is dead, the run was interrupted. */
+export function isUnderWay(state: RunState): boolean {
+  return UNDER_WAY.has(state);
+}
+
+const UNDER_WAY: ReadonlySet<RunState> = new Set(['queued', 'preparing', 'running', 'needs-you']);
 
 export function advance(from: RunState, to: RunState): RunState {
   if (!TRANSITIONS[from].includes(to)) throw new Error(`illegal move of a run: from ${from} to ${to}`);

@@ -70,7 +70,7 @@ function findErrors(changes: readonly Change[], flags: SelectionFlags): Selectio
 }
 
 // A rename is one change with two names. Either names it exactly; a directory or a pattern must cover the new one.
-function covers(pattern: string, change: Change): boolean {
+export function covers(pattern: string, change: Change): boolean {
   if (isExact(pattern, change)) return true;
   if (pattern.includes('*')) return matches(pattern.replace(/\/(\*\*)?$/, '/**/*'), change.path);
   return pattern.endsWith('/') && change.path.startsWith(pattern);

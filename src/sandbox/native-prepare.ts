@@ -12,9 +12,10 @@ import {
   symlinkSync,
   utimesSync,
   writeFileSync,
+  type Stats,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { SandboxSpec, WorkspaceMount } from '../protocol/spec.ts';
+import type { Layer, SandboxSpec, WorkspaceMount } from '../protocol/spec.ts';
 import type { Launch } from './native-launch.ts';
 
 export interface PrepareInput {
@@ -54,12 +55,20 @@ function prepareOverlay(
   }
   // The topmost layer decides what a merged directory looks like, so these copies must look like the originals.
   for (const dir of new Set(['.', ...workspace.hidden.flatMap(parents)])) {
-    const original = lstatSync(join(workspace.lower, dir));
+    const original = topmost(workspace.layers, dir);
     const copy = join(layer, dir);
     chmodSync(copy, original.mode & 0o777);
     own(copy);
     utimesSync(copy, original.atime, original.mtime);
   }
+}
+
+function topmost(layers: readonly Layer[], dir: string): Stats {
+  for (const { path } of layers) {
+    const stat = lstatSync(join(path, dir), { throwIfNoEntry: false });
+    if (stat?.isDirectory() === true) return stat;
+  }
+  throw new Error(`no layer has the directory ${dir}`);
 }
 
 /** A run directory is used again when what it holds is captured. */

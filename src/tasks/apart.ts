@@ -110,7 +110,7 @@ export async function runApart<T>(
     const { exitCode, ended } = await supervise({
       world,
       network,
-      request: { kind: 'exec', flags: {}, ...request, openStdio: request.openStdio ?? intoFile(output) },
+      request: { ...request, openStdio: request.openStdio ?? intoFile(output) },
       spec,
       paths,
       cgroup,
@@ -257,7 +257,7 @@ function describeSpec(world: World, plan: RunPlan, paths: TaskPaths, request: Ap
     mkdirSync(dir, { mode: 0o755 });
     giveTree(dir, plan.user);
   }
-  const spec = describeRun(world, plan, paths, request.name, () => []);
+  const spec = describeRun(world, plan, paths, request.name, []);
   return {
     ...spec,
     env: { ...spec.env, ...request.env },

@@ -34,6 +34,18 @@ export interface Capture {
   };
   /** The ignored files are in the tree too. */
   readonly withIgnored: boolean;
+  /** Of a task of an agent: everything is compared with the commit it started from. */
+  readonly agent?: AgentResult;
+}
+
+export interface AgentResult {
+  readonly base: string;
+  /** What is on the branch of the task, or would be if the repository could be written. */
+  readonly commit: string;
+  readonly tree: string;
+  /** What was on the branch before. */
+  readonly earlier: string | null;
+  readonly by: { readonly name: string; readonly email: string };
 }
 
 const MAX_FILE = 2 * 1024 ** 3;
@@ -47,7 +59,8 @@ export async function captureChanges(
   options: { withIgnored: boolean },
 ): Promise<Capture> {
   const file = join(task.paths.root, 'capture.json');
-  const earlier = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Capture) : null;
+  const earlier = readCapture(task);
+  if (task.task.kind === 'agent') return earlier ?? nothingYet(task);
   if (earlier !== null && (earlier.withIgnored || !options.withIgnored)) return earlier;
   const outDir = join(task.paths.runDir, 'out');
   removeTree(outDir);
@@ -100,11 +113,26 @@ export async function captureChanges(
   }
 }
 
+export function readCapture(task: StoredTask): Capture | null {
+  const file = join(task.paths.root, 'capture.json');
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Capture) : null;
+}
+
+function nothingYet({ task }: StoredTask): never {
+  throw new AgsError('capture.refused', `Nothing of ${task.name} has been brought out yet.`, {
+    hint: `See what became of it: ags show ${task.name}`,
+  });
+}
+
 async function listChanges(task: StoredTask, ask: Ask): Promise<UpperListing> {
   const { paths, run } = task;
   const hidden = new Set(run.hidden);
   if (run.workspace === 'copy')
-    return listCopy({ copy: paths.copy, original: task.task.project, hidden: (path) => hidden.has(path) });
+    return listCopy({
+      copy: paths.copy,
+      original: run.layers ?? [task.task.project],
+      hidden: (path) => hidden.has(path),
+    });
   const directories = upperDirectories(paths.upper, UPPER_LIMITS).filter(
     (dir) => dir !== '.git' && !dir.startsWith('.git/'),
   );
@@ -119,7 +147,7 @@ async function listChanges(task: StoredTask, ask: Ask): Promise<UpperListing> {
   const opaque = answer === null ? new Set<string>() : parseOpaque(answer, directories);
   const listing = listUpper({
     upper: paths.upper,
-    lower: task.task.project,
+    lower: run.layers ?? task.task.project,
     hidden: (path) => hidden.has(path),
     isOpaque: (path) => opaque.has(path),
     limits: UPPER_LIMITS,
@@ -155,7 +183,7 @@ function checkSizes(entries: UpperListing['entries']): void {
     );
 }
 
-const GIT_ENV = {
+export const GIT_ENV = {
   GIT_DIR: `${INSIDE.out}/git`,
   GIT_CONFIG_GLOBAL: '/dev/null',
   GIT_CONFIG_NOSYSTEM: '1',
@@ -189,7 +217,7 @@ async function findIgnored(
   return new Set([...written, ...deleted].filter((path) => !tracked.has(path)));
 }
 
-async function askIgnored(
+export async function askIgnored(
   world: World,
   task: StoredTask,
   ask: Ask,
@@ -228,7 +256,7 @@ async function askIgnored(
 // git opens these wherever it goes, and would wait at a pipe for ever.
 const READ_BY_GIT = /(^|\/)\.git(ignore|attributes)$/;
 
-function findPipes(task: StoredTask, refused: readonly Refusal[]): string[] {
+export function findPipes(task: StoredTask, refused: readonly Refusal[]): string[] {
   const files = task.run.workspace === 'copy' ? task.paths.copy : task.paths.upper;
   const pipes = refused
     .map((one) => one.path)
@@ -304,7 +332,7 @@ async function leftOut(task: StoredTask, tree: string, wanted: UpperListing['ent
 }
 
 /** A git directory of ours in the answer's place, so that no setting of the agent's is read even in there. */
-function captureGit(task: StoredTask, outDir: string): string {
+export function captureGit(task: StoredTask, outDir: string): string {
   const git = join(outDir, 'git');
   if (!existsSync(git)) {
     createStaging(git, task.run.objectFormat, { bare: false });

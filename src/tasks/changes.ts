@@ -7,10 +7,11 @@ import { dirname } from 'node:path';
 import type { Change, ChangeKind, ChangeSet, FileState } from '../protocol/changes.ts';
 import { baseFiles, readBaseFile, type BaseFile } from '../git/base-files.ts';
 import { mergeText } from '../git/merge-text.ts';
-import { diffTrees, listTree, readBlobs, type RawChange, type TreeEntry } from '../git/staging.ts';
+import { diffTrees, listTree, readBlobs, writeTree, type RawChange, type TreeEntry } from '../git/staging.ts';
 import type { HostState } from '../review/apply.ts';
 import { classify, type Content } from '../review/lanes.ts';
-import { caseCollisions, inspectName } from '../review/names.ts';
+import { caseCollisions, foldPath, inspectName } from '../review/names.ts';
+import { ancestors } from '../review/order.ts';
 import { compilePatterns } from '../config/patterns.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { Capture } from './capture.ts';
@@ -39,21 +40,52 @@ export async function compareWithHost(
   risky: readonly string[] = [],
 ): Promise<Compared> {
   const { staging } = task.paths;
-  const settled = new Set(task.run.settled);
   const after = new Map((await listTree(staging, capture.tree)).map((entry) => [entry.path, entry]));
   const deleted = capture.deleted.filter((path) => !after.has(path));
   // The tree to compare with holds the host's version of every path that the sandbox touched.
-  const {
-    tree,
-    states: host,
-    unread,
-  } = await stageHostFiles({
+  const { tree, states, unread } = await stageHostFiles({
     project: task.task.project,
     staging,
     objectFormat: task.run.objectFormat,
     paths: [...after.keys(), ...deleted],
     captured: after.values(),
   });
+  return compare(world, task, capture, { risky, after, tree, host: states, unread, settled: task.run.settled });
+}
+
+/** Of a task of an agent: against the commit it started from, whatever the user's files are by now. */
+export async function compareWithBase(
+  world: World,
+  task: StoredTask,
+  capture: Capture,
+  risky: readonly string[] = [],
+): Promise<Compared> {
+  const { staging } = task.paths;
+  const after = new Map((await listTree(staging, capture.tree)).map((entry) => [entry.path, entry]));
+  const named = new Set([...after.keys(), ...capture.deleted]);
+  const base = (await listTree(staging, capture.agent?.base ?? '')).filter((entry) => named.has(entry.path));
+  const tree = await writeTree(staging, base);
+  return compare(world, task, capture, { risky, after, tree, host: new Map(), unread: new Map(), settled: null });
+}
+
+async function compare(
+  world: World,
+  task: StoredTask,
+  capture: Capture,
+  view: {
+    risky: readonly string[];
+    after: ReadonlyMap<string, TreeEntry>;
+    /** What is compared with, as a tree in staging. */
+    tree: string;
+    host: ReadonlyMap<string, HostState | null>;
+    unread: ReadonlyMap<string, string>;
+    /** null: the user's files have no say, and everything is shown. */
+    settled: readonly string[] | null;
+  },
+): Promise<Compared> {
+  const { staging } = task.paths;
+  const { after, tree, host, unread, risky } = view;
+  const settled = new Set(view.settled);
   // The line that stands for a file is no file: a sandbox that writes the same line has renamed nothing.
   const raw = (await diffTrees(staging, tree, capture.tree)).flatMap((one): RawChange[] =>
     one.from !== null && unread.has(one.from)
@@ -64,9 +96,10 @@ export async function compareWithHost(
       : [one],
   );
   const before = new Map((await listTree(staging, tree)).map((entry) => [entry.path, entry]));
-  const collisions = new Set(caseCollisions([...after.keys()]).flat());
+  const collisions = await findCollisions(task, capture, [...after.keys()]);
   const ignored = new Set([...capture.ignored.written, ...capture.ignored.deleted]);
-  const touched = await findTouched(world, task, raw, host, before);
+  const touched =
+    view.settled === null ? UNTOUCHED : await findTouched(world, task, raw, host, before, capture.agent?.base);
   const merged = new Map<string, Buffer>();
   const marked = new Map<string, Buffer>();
   const changes: Change[] = [];
@@ -138,6 +171,18 @@ export async function compareWithHost(
   };
 }
 
+/** New names that a file system which ignores case would take for another one: of each other, and of what the base has. */
+async function findCollisions(task: StoredTask, capture: Capture, after: readonly string[]): Promise<Set<string>> {
+  const all = capture.agent === undefined ? [] : await listTree(task.paths.staging, capture.agent.tree);
+  const spelled = new Map(after.flatMap((path) => [...ancestors(path), path].map((one) => [foldPath(one), one])));
+  const near = all.filter(({ path }) =>
+    [...ancestors(path), path].some((one) => (spelled.get(foldPath(one)) ?? one) !== one),
+  );
+  const mine = new Set(after);
+  const groups = caseCollisions([...after, ...near.map(({ path }) => path)]);
+  return new Set(groups.flat().filter((path) => mine.has(path)));
+}
+
 function* portions(changes: readonly RawChange[], bytesOf: (one: RawChange) => number): Generator<RawChange[]> {
   let some: RawChange[] = [];
   let bytes = 0;
@@ -161,6 +206,8 @@ interface Touched {
   readonly base: ReadonlyMap<string, BaseFile>;
 }
 
+const UNTOUCHED: Touched = { paths: new Set(), base: new Map() };
+
 // A file replaced, edited or chmod-ed has a newer change time; nothing short of setting the clock back avoids that.
 async function findTouched(
   world: World,
@@ -168,7 +215,24 @@ async function findTouched(
   raw: readonly RawChange[],
   host: ReadonlyMap<string, HostState | null>,
   before: ReadonlyMap<string, TreeEntry>,
+  agentBase?: string,
 ): Promise<Touched> {
+  // An agent never saw the user's uncommitted work: whatever is not as the base has it was done on the other side.
+  if (agentBase !== undefined) {
+    const names = raw.flatMap((one) => (one.from === null ? [one.path] : [one.path, one.from]));
+    const base = await baseFiles({
+      project: task.task.project,
+      home: world.home,
+      commit: agentBase,
+      paths: names,
+    });
+    const differs = (path: string): boolean => {
+      const file = host.get(path);
+      if (file != null && file.type === 'directory') return false;
+      return before.get(path)?.oid !== base.get(path)?.oid || (file != null && !before.has(path));
+    };
+    return { paths: new Set(names.filter(differs)), base };
+  }
   const startNs = BigInt(Math.floor(task.run.startedAtMs)) * 1_000_000n;
   const names = raw.flatMap((one) => (one.from === null ? [one.path] : [one.path, one.from]));
   // A directory is newer for every file made or deleted in it; it gives way to a file only when it is empty.
@@ -227,6 +291,7 @@ async function conflictOf(
   },
 ): Promise<Conflict> {
   const { touched, mine, now, texts, unread } = sides;
+  if (touched === UNTOUCHED) return { kind: 'none', reasons: [] };
   const conflict = (reason: string): Conflict => ({ kind: 'conflicts', reasons: [reason] });
   if (task.run.hidden.includes(one.path))
     return conflict('You have a file of this name that was hidden from the sandbox.');

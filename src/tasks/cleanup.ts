@@ -106,7 +106,13 @@ async function taskItem(world: World, entry: TaskEntry, why: string, losesWork =
       // Somebody may have started to review it since it was looked at, or may have come back to it.
       const now = await readEntry(world.stateDir, entry.id);
       if (!losesWork && now.kind === 'whole' && (await describeTask(now)).changed) return false;
-      return removeUnlessBusy(now);
+      const ofAgent = now.kind === 'whole' && now.stored.task.goal !== undefined;
+      const removeBranches = ofAgent
+        ? (await import('./task-branch.ts')).branchRemoval(world, now.stored)
+        : async () => [];
+      if (!(await removeUnlessBusy(now))) return false;
+      await removeBranches();
+      return true;
     },
   };
 }

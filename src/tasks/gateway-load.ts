@@ -24,6 +24,11 @@ export async function startGateway(
 ): Promise<Loaded> {
   const { world } = input;
   const policy = input.config.network;
+  const { events } = input;
+  const emit =
+    typeof events === 'string'
+      ? (event: { type: string }) => void appendEvent(events, { ...event, task: input.id, at: world.now() })
+      : events;
   const log = openNetworkLog(networkLogFile(world.stateDir, input.id, input.startedAtMs), {
     task: input.id,
     project: input.project,
@@ -41,10 +46,10 @@ export async function startGateway(
     onLimit({ first, limit, reason }) {
       if (!first) return;
       input.notice(`Network: ${reason}.`);
-      appendEvent(input.events, { task: input.id, type: 'network.limit-reached', at: world.now(), limit, reason });
+      emit({ type: 'network.limit-reached', limit, reason });
     },
     onAsk({ host, port }) {
-      appendEvent(input.events, { task: input.id, type: 'network.asked', at: world.now(), host, port });
+      emit({ type: 'network.asked', host, port });
       input.notice(
         `Network: ${host}:${port} is asked for. Answer with: ags allow ${host}${port === 443 ? '' : `:${port}`}`,
       );

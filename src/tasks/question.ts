@@ -4,7 +4,7 @@ import { chownSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { hostPath, sandboxPath, type Mount, type WorkspaceMount } from '../protocol/spec.ts';
-import { directoryIdentity } from '../lib/files.ts';
+import { layerAt } from '../lib/files.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { readMachine } from '../sandbox/machine.ts';
 import { createNative } from '../sandbox/native.ts';
@@ -25,12 +25,19 @@ export interface Question {
   readonly good?: readonly number[];
   /** Paths of the project that are shown as empty files. */
   readonly cover?: readonly string[];
+  /** It is given up after this long. */
+  readonly deadlineMs?: number;
 }
 
 export type Ask = (question: Question) => Promise<Buffer>;
 
-/** `outDir` is mounted writable at INSIDE.out; nothing else is. */
-export async function openQuestions(world: World, task: StoredTask, outDir: string): Promise<Ask> {
+/** `outDir` is mounted writable at INSIDE.out; nothing else is. `more` is shown read-only besides. */
+export async function openQuestions(
+  world: World,
+  task: StoredTask,
+  outDir: string,
+  more: readonly { readonly from: string; readonly to: string; readonly why: string }[] = [],
+): Promise<Ask> {
   const { paths, run } = task;
   const root = world.uid === 0;
   const host = await inspectWorld(world, { runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? '' });
@@ -42,8 +49,7 @@ export async function openQuestions(world: World, task: StoredTask, outDir: stri
       ? { kind: 'copy', directory: hostPath(paths.copy), writable: false }
       : {
           kind: 'frozen-overlay',
-          lower: hostPath(task.task.project),
-          identity: directoryIdentity(task.task.project),
+          layers: (run.layers ?? [task.task.project]).map(layerAt),
           hidden: run.hidden,
           upper: hostPath(paths.upper),
         };
@@ -67,6 +73,14 @@ export async function openQuestions(world: World, task: StoredTask, outDir: stri
       ...planned,
       mounts: [
         ...planned.mounts,
+        ...more.map(({ from, to, why }): Mount => ({
+          kind: 'bind',
+          from: hostPath(from),
+          to: sandboxPath(to),
+          writable: false,
+          veil: 'no',
+          why,
+        })),
         ...(question.cover ?? []).map((path): Mount => ({
           kind: 'file',
           content: '',
@@ -93,7 +107,7 @@ export async function openQuestions(world: World, task: StoredTask, outDir: stri
       stderr: 'pipe',
       terminal: null,
     });
-    const deadline = setTimeout(() => sandbox.kill(), DEADLINE_MS);
+    const deadline = setTimeout(() => sandbox.kill(), question.deadlineMs ?? DEADLINE_MS);
     try {
       let stderr = '';
       sandbox.stderr?.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));

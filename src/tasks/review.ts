@@ -1,16 +1,16 @@
 // tasks/review.ts: one review of one task: see the changes, take some, throw some away, leave the rest.
 // Invariant: done under the task's lock. What is taken is exactly what was shown; a file that has moved on since then is
-// left alone and reported. A task with nothing left to decide is gone.
+// left alone and reported. A task with nothing left to decide is gone, unless it is an agent's.
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
-import { advance } from '../protocol/run-state.ts';
+import { advance, isUnderWay } from '../protocol/run-state.ts';
 import { replaceFile } from '../lib/files.ts';
 import { tryLock } from '../lib/lock.ts';
 import { readBlob, readBlobs } from '../git/staging.ts';
 import type { ApplyOp, ApplyOutcome } from '../review/apply.ts';
-import { applyAll, recover, type AppliedChange, type PlannedChange } from '../review/journal.ts';
+import { applyAll, recover, undoJournal, type AppliedChange, type PlannedChange } from '../review/journal.ts';
 import { ancestors } from '../review/order.ts';
 import { appendEvent } from '../store/events.ts';
 import { removeTask, writeRun, type StoredTask } from '../store/tasks.ts';
@@ -22,8 +22,12 @@ import type { World } from './world.ts';
 export interface Review extends Disposable {
   readonly task: StoredTask;
   readonly compared: Compared;
-  /** Writes the changes into the user's tree. `edited` replaces the content of some. */
-  take(changes: readonly Change[], edited?: ReadonlyMap<string, Buffer>): Promise<AppliedChange[]>;
+  /** Writes the changes into the user's tree. `edited` replaces the content of some; `whole`: all of them or none. */
+  take(
+    changes: readonly Change[],
+    edited?: ReadonlyMap<string, Buffer>,
+    options?: { whole: boolean },
+  ): Promise<AppliedChange[]>;
   drop(changes: readonly Change[]): void;
   dropIgnored(): void;
   /** Removes the task when nothing is left to decide; says what is. */
@@ -40,7 +44,7 @@ export function openReview(world: World, stored: StoredTask, options: ReviewOpti
 }
 
 async function open(world: World, stored: StoredTask, options: ReviewOptions): Promise<Review> {
-  if (stored.live && (stored.run.state === 'preparing' || stored.run.state === 'running')) {
+  if (stored.live && isUnderWay(stored.run.state)) {
     throw new AgsError('task.busy', `${stored.task.name} is still running.`, { hint: 'Review it when it has ended.' });
   }
   const lock = tryLock(stored.paths.lock);
@@ -66,14 +70,17 @@ async function open(world: World, stored: StoredTask, options: ReviewOptions): P
 }
 
 function createReview(world: World, stored: StoredTask, compared: Compared, lock: Disposable): Review {
-  let run = { ...stored.run, state: advance(stored.run.state, 'ready') };
+  const agent = stored.task.kind === 'agent';
+  // What an agent has done stays what it is, also when some of it was taken already.
+  const kept = agent && ['merged', 'no-changes', 'ready'].includes(stored.run.state);
+  let run = { ...stored.run, state: kept ? stored.run.state : advance(stored.run.state, 'ready') };
   const decided = new Set<string>();
   const note = (type: string, paths: readonly string[]): void =>
     void appendEvent(stored.paths.events, { task: stored.task.id, at: world.now(), type, paths });
   return {
     task: stored,
     compared,
-    take: (changes, edited = new Map()) =>
+    take: (changes, edited = new Map(), options = { whole: false }) =>
       tellDiskTrouble(world, async () => {
         if (changes.length === 0) return [];
         const contents = await readContents(stored.paths.staging, changes);
@@ -91,13 +98,14 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
         const failed = new Map(
           outcome.filter((one) => one.outcome !== 'applied').map((one) => [one.path, one.outcome]),
         );
+        if (options.whole && failed.size > 0) await undoJournal(journal);
         // A rename is two steps and one change.
         const inTheWay = findInTheWay(compared, failed.size === 0 ? null : new Set(changes));
         const done = changes.map((change) => {
           const outcome = failed.get(change.path) ?? failed.get(change.from ?? change.path) ?? ('applied' as const);
           return { path: change.path, outcome: addWhatElse(outcome, inTheWay(change)) };
         });
-        const taken = changes.filter((_, i) => done[i]?.outcome === 'applied');
+        const taken = options.whole && failed.size > 0 ? [] : changes.filter((_, i) => done[i]?.outcome === 'applied');
         for (const change of taken) decided.add(change.path);
         // An edited or merged file differs from what was captured, and would be asked about again.
         run = { ...run, settled: [...run.settled, ...taken.map((change) => change.path)] };
@@ -125,8 +133,13 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
       const { changes, ignored } = compared.changeSet;
       const left = changes.filter((change) => !decided.has(change.path)).length;
       const ignoredLeft = ignored.files > 0 && !ignored.reviewed && !run.ignoredDiscarded ? 1 : 0;
-      if (left + ignoredLeft === 0) removeTask(stored.paths);
-      else writeRun(stored.paths, run);
+      // The task of an agent is more than its changes: it can be sent another message, or looked at again.
+      if (left + ignoredLeft === 0 && !agent) removeTask(stored.paths);
+      else {
+        if (left === 0 && decided.size > 0 && run.state === 'ready')
+          run = { ...run, state: advance(run.state, 'merged') };
+        writeRun(stored.paths, run);
+      }
       return { left: left + ignoredLeft };
     },
     [Symbol.dispose]: () => lock[Symbol.dispose](),

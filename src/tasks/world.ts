@@ -19,6 +19,8 @@ export interface World {
   readonly platform: string;
   readonly nodeArch: string;
   readonly pid: number;
+  /** What starts ags again: Node and the script. */
+  readonly self: readonly string[];
   now(): Date;
 }
 

@@ -38,8 +38,7 @@ function pretendTask(place: Place, agent: string): TaskPaths {
   };
   const { paths } = createTask(
     place.machine.stateDir,
-    'goal',
-    () => 'abcd',
+    () => 'goal-abcd',
     (id) => ({
       task: {
         version: 1,

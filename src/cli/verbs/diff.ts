@@ -1,11 +1,14 @@
 // cli/verbs/diff.ts: `ags diff [task] [paths...]`.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
-import type { Verb } from '../verb.ts';
+import type { StoredTask } from '../../store/tasks.ts';
+import type { Review } from '../../tasks/review.ts';
+import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
   summary: 'show what a sandbox changed',
   usage: 'diff [task] [paths...]',
-  about: 'Compares what the sandbox left with your files as they are now. Nothing is taken.',
+  about:
+    'Compares what the sandbox left with your files as they are now; what an agent did, with the commit it started from. Nothing is taken.',
   examples: ['ags diff', 'ags diff npm-test-4kd2 src/', 'ags diff @ --stat', 'ags diff --name-only'],
   options: {
     stat: { type: 'boolean', about: 'one line per file' },
@@ -14,15 +17,14 @@ const verb: Verb = {
   },
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
-    const { openReview } = await import('../../tasks/review.ts');
-    const { riskyPatterns } = await import('./review.ts');
     const { changeLine, paintDiff, readDiff, reasonLines } = await import('../show-change.ts');
     const { createPaint } = await import('../colour.ts');
     const { visible } = await import('../../lib/sanitize.ts');
     const task = await findTask(ctx.world, args.positionals[0], {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
+      work: true,
     });
-    using review = await openReview(ctx.world, task, { risky: await riskyPatterns(ctx, task.task.project) });
+    using review = await open(ctx, task);
     const wanted = args.positionals.slice(1);
     const changes = review.compared.changeSet.changes.filter(
       (change) =>
@@ -42,6 +44,7 @@ const verb: Verb = {
       ctx.stdout.write(`${JSON.stringify({ task: task.task.name, ...review.compared.changeSet, changes })}\n`);
       return EXIT.done;
     }
+    if (changes.length === 0) ctx.stderr.write(`${task.task.name} changed nothing.\n`);
     for (const change of changes) {
       const lines =
         args.values['name-only'] === true
@@ -60,3 +63,20 @@ const verb: Verb = {
   },
 };
 export default verb;
+
+type Shown = Pick<Review, 'task' | 'compared'> & Disposable;
+
+async function open(ctx: Context, task: StoredTask): Promise<Shown> {
+  const { openReview } = await import('../../tasks/review.ts');
+  const { riskyPatterns } = await import('./review.ts');
+  const risky = await riskyPatterns(ctx, task.task.project);
+  if (task.task.kind !== 'agent') return openReview(ctx.world, task, { risky });
+  const { captureChanges } = await import('../../tasks/capture.ts');
+  const { compareWithBase } = await import('../../tasks/changes.ts');
+  const capture = await captureChanges(ctx.world, task, { withIgnored: false });
+  return {
+    task,
+    compared: await compareWithBase(ctx.world, task, capture, risky),
+    [Symbol.dispose]: () => undefined,
+  };
+}

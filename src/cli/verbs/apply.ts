@@ -1,0 +1,51 @@
+// cli/verbs/apply.ts: `ags apply [task] [paths...]`.
+import { AgsError, EXIT } from '../../protocol/errors.ts';
+import type { Change } from '../../protocol/changes.ts';
+import type { Verb } from '../verb.ts';
+
+const verb: Verb = {
+  summary: 'put what a sandbox changed into your files, uncommitted',
+  usage: 'apply [task] [paths...]',
+  about:
+    'Into the working tree, as if you had edited the files; nothing is committed. Where you have edited a file too, the two are merged; if they cannot be, nothing at all is written.\nFiles that can run code on this machine or in CI are left out unless you name them.',
+  examples: ['ags apply', 'ags apply fix-login-4kd2 src/', 'ags apply @ --risky package.json'],
+  options: {
+    risky: { type: 'string', multiple: true, value: 'path', about: 'take this one file that can run code; exact path' },
+    json: { type: 'boolean', about: 'what was written, as JSON' },
+  },
+  async run(args, ctx) {
+    const { findTask } = await import('../../tasks/find-task.ts');
+    const { applyTask } = await import('../../tasks/apply.ts');
+    const { riskyPatterns } = await import('./review.ts');
+    const { count, shellQuote } = await import('../format.ts');
+    const { visible } = await import('../../lib/sanitize.ts');
+    const task = await findTask(ctx.world, args.positionals[0], {
+      say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
+      work: true,
+    });
+    const { taken, failed, risky, left } = await applyTask(ctx.world, task, {
+      paths: args.positionals.slice(1),
+      risky: (args.values['risky'] as string[] | undefined) ?? [],
+      riskyPatterns: await riskyPatterns(ctx, task.task.project),
+    });
+    if (failed.length > 0)
+      throw new AgsError(
+        'project.changed',
+        `Nothing was written, because not everything can be:\n${failed.map(({ path, why }) => `  ${visible(path)}: ${visible(why)}`).join('\n')}`,
+        { details: { files: failed.map(({ path }) => path) } },
+      );
+    const names = (changes: readonly Change[]): string[] => changes.map((change) => change.path);
+    if (args.values['json'] === true) {
+      ctx.stdout.write(`${JSON.stringify({ task: task.task.name, taken: names(taken), risky: names(risky), left })}\n`);
+      return EXIT.done;
+    }
+    const say = (text: string): void => void ctx.stderr.write(`${text}\n`);
+    say(`${count(taken.length, 'file')} of ${task.task.name} written, ${left} left.`);
+    if (risky.length === 0) return EXIT.done;
+    say('Left out, because they can run code on this machine or in CI:');
+    for (const change of risky) say(`  ${visible(change.path)}`);
+    say(`Look at them (ags diff ${task.task.name}), then name each: --risky ${shellQuote(risky[0]?.path ?? '')}`);
+    return EXIT.done;
+  },
+};
+export default verb;

@@ -1,0 +1,37 @@
+// tasks/agent-capture.ts: an agent's result in the form that a review reads: the changed files as a tree, and what is gone.
+import type { Refusal } from '../protocol/changes.ts';
+import { countLines, diffTrees, goneDirectories, listTree, writeTree } from '../git/staging.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import type { AgentResult, Capture } from './capture.ts';
+
+export interface Counted {
+  readonly commit: string;
+  readonly files: number;
+  readonly added: number;
+  readonly removed: number;
+}
+
+/** `result` is null where the two trees are the same. */
+export async function captureFrom(
+  { paths: { staging } }: StoredTask,
+  agent: AgentResult & { readonly refused: readonly Refusal[] },
+): Promise<{ capture: Capture; result: Counted | null }> {
+  const { base, commit, tree, earlier, by } = agent;
+  const rows = await diffTrees(staging, base, tree, { renames: false });
+  const written = new Set(rows.filter((one) => one.status !== 'D').map((one) => one.path));
+  const deleted = rows.filter((one) => one.status === 'D').map((one) => one.path);
+  const entries = (await listTree(staging, tree)).filter((entry) => written.has(entry.path));
+  const capture: Capture = {
+    version: 1,
+    tree: await writeTree(staging, entries),
+    deleted,
+    removedDirs: await goneDirectories(staging, tree, deleted),
+    refused: agent.refused,
+    // What the project ignores is no part of the work, and stays in the sandbox.
+    ignored: { written: [], deleted: [], bytes: 0 },
+    withIgnored: true,
+    agent: { base, commit, tree, earlier, by },
+  };
+  const counted = { commit, files: rows.length, ...(await countLines(staging, base, tree)) };
+  return { capture, result: rows.length === 0 ? null : counted };
+}

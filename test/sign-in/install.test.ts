@@ -34,6 +34,7 @@ function pretendTask(place: Place, agent: string): TaskPaths {
     maxSeconds: null,
     maxCostMicros: null,
     maxTurns: null,
+    parallel: 1,
     flags: {},
   };
   const { paths } = createTask(

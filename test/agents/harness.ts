@@ -122,16 +122,10 @@ export async function createStage(
   const hookUrl = `${await listen(hooks)}/hook`;
   const endpointUrl = `${await listen(endpoint)}/its-name`;
   writeFileSync(join(root, 'hook.mjs'), HOOK_CLIENT);
-<<<<<<< HEAD
-  const doors: Record<'asked' | 'gone', HookDoor> = {
-    asked: { command: [process.execPath, join(root, 'hook.mjs'), hookUrl], url: hookUrl },
-    gone: { command: [join(root, 'no such program')], url: 'http://127.0.0.1:1/hook' },
-=======
   const doors: Record<NonNullable<TurnOptions['hooks']>, HookDoor> = {
-    asked: { command: [process.execPath, join(root, 'hook.mjs'), hookUrl], url: hookUrl, seconds: 30 },
-    mute: { command: ['sh', '-c', 'exit 2'], url: 'http://127.0.0.1:1/hook', seconds: 30 },
-    gone: { command: [join(root, 'no such program')], url: 'http://127.0.0.1:1/hook', seconds: 30 },
->>>>>>> fd7dbda735fbec97a16466cdd1a8ad0236a51a90
+    asked: { command: [process.execPath, join(root, 'hook.mjs'), hookUrl], url: hookUrl },
+    mute: { command: ['sh', '-c', 'exit 2'], url: 'http://127.0.0.1:1/hook' },
+    gone: { command: [join(root, 'no such program')], url: 'http://127.0.0.1:1/hook' },
   };
 
   const prepare = (options: TurnOptions): Prepared => {

@@ -4,6 +4,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { Agent } from '../../src/agents/agent.ts';
 import { claude } from '../../src/agents/claude.ts';
 import { codex } from '../../src/agents/codex.ts';
+import { gemini } from '../../src/agents/gemini.ts';
+import { opencode } from '../../src/agents/opencode.ts';
 import { CALLERS } from '../harness.ts';
 import type { Turn } from '../model/scenario.ts';
 import { programOf } from './programs.ts';
@@ -28,6 +30,16 @@ const AGENTS: readonly {
       input: { input: `*** Begin Patch\n*** Add File: ${path}\n+hi\n*** End Patch\n` },
     }),
     run: (cmd) => ({ tool: 'exec_command', input: { cmd } }),
+  },
+  {
+    agent: gemini,
+    write: (_, path) => ({ tool: 'write_file', input: { file_path: path, content: 'hi\n' } }),
+    run: (command) => ({ tool: 'run_shell_command', input: { command, description: 'a command' } }),
+  },
+  {
+    agent: opencode,
+    write: (project, path) => ({ tool: 'write', input: { filePath: `${project}/${path}`, content: 'hi\n' } }),
+    run: (command) => ({ tool: 'bash', input: { command, description: 'a command' } }),
   },
 ];
 

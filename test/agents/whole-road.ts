@@ -23,7 +23,8 @@ export const REAL_KEY = 'the-real-key-of-the-user';
 const HOOK = 'grep -q forbidden || exit 0; echo "This is not wanted here." >&2; exit 2';
 
 export async function openRoad(agent: Agent, caller: Caller, scenario: (project: string) => Scenario): Promise<Road> {
-  const [program = ''] = programOf(agent);
+  // What follows the node that runs it, if it needs one.
+  const program = programOf(agent).at(-1) ?? '';
   const signIn = agent.signIns.find(({ kind }) => kind === 'api-key');
   if (signIn === undefined || agent.install === null) throw new Error(`${agent.name} takes no key`);
   const machine = createMachine(caller);

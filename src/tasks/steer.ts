@@ -39,6 +39,15 @@ export async function stopTask(stored: StoredTask, force: boolean): Promise<bool
   return true;
 }
 
+/** Or for half a minute. */
+export async function waitUntilOver(world: World, id: string): Promise<void> {
+  for (let left = 300; left > 0; left--) {
+    const now = await readTask(world.stateDir, id);
+    if (now === null || !isLive(now)) return;
+    await sleep(100);
+  }
+}
+
 /** now: the agent has it. later: when its turn is over. begun: it had ended, and goes on with this. */
 export async function sendMessage(world: World, stored: StoredTask, text: string): Promise<'now' | 'later' | 'begun'> {
   const goal = requireAgent(stored);

@@ -32,7 +32,7 @@ export function agentOf(goal: Pick<Goal, 'agent' | 'command'>): Agent {
   });
 }
 
-/** Refuses what cannot work before anything is made: an agent that is not installed, or not signed in. */
+/** Refuses what cannot work before anything is made: an agent that is not installed, not signed in, or whose sign-in has run out. */
 export async function setStage(world: World, project: string, goal: Goal): Promise<AgentStage> {
   const agent = agentOf(goal);
   const signIn = await findSignIn(world, agent);
@@ -47,6 +47,10 @@ export async function setStage(world: World, project: string, goal: Goal): Promi
     throw new AgsError('agent.missing', `${agent.title} is not installed.`, {
       hint: `Install it for ags, in a directory of its own: ags agents install ${agent.name}`,
     });
+  if (signIn !== null) {
+    const { checkSecret } = await import('./gateway-load.ts');
+    await checkSecret(world, plan.config.network, signIn.secret);
+  }
   return { agent, plan, program, signIn };
 }
 

@@ -41,7 +41,6 @@ export async function setStage(world: World, project: string, goal: Goal): Promi
     live: false,
     adjust: (config) => withAgent(config, agent, signIn?.secret ?? null),
   });
-  if (signIn !== null) await (await import('./gateway-load.ts')).checkSecret(world, plan.config.network, signIn.secret);
   const program = await findProgram(world, agent, plan);
   if (program === null)
     throw new AgsError('agent.missing', `${agent.title} is not installed.`, {

@@ -33,7 +33,7 @@ export function createGeminiReader(emit: (event: AgentEvent) => void): LineReade
         return true;
       }
       speak();
-      switch (type) {
+      switch (type ?? '') {
         case 'init': {
           const model = textOf(json, 'model');
           emit({ type: 'agent.started', session: textOf(json, 'session_id'), ...(model === null ? {} : { model }) });

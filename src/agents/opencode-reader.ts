@@ -19,7 +19,7 @@ export function createOpencodeReader(emit: (event: AgentEvent) => void): LineRea
         emit({ type: 'agent.started', session });
       }
       const part = within(json, 'part');
-      switch (textOf(json, 'type')) {
+      switch (textOf(json, 'type') ?? '') {
         case 'step_start':
           return true;
         case 'text':

@@ -10,7 +10,7 @@ export function createQwenReader(emit: (event: AgentEvent) => void): LineReader 
   return {
     chatter: /^(YOLO mode is enabled|Warning: )/,
     object(json) {
-      switch (textOf(json, 'type')) {
+      switch (textOf(json, 'type') ?? '') {
         case 'system': {
           if (textOf(json, 'subtype') !== 'init') return false;
           const model = textOf(json, 'model');
@@ -47,7 +47,7 @@ export function createQwenReader(emit: (event: AgentEvent) => void): LineReader 
 
 function onPart(part: unknown, emit: (event: AgentEvent) => void): boolean {
   const text = textOf(part, 'text', 'thinking');
-  switch (textOf(part, 'type')) {
+  switch (textOf(part, 'type') ?? '') {
     case 'text':
     case 'thinking':
       if (text === null) return false;

@@ -311,7 +311,7 @@ describe('the real opencode', () => {
       { type: 'agent.said', text: 'All done.' },
       { type: 'agent.finished', ok: true, text: 'All done.' },
     ]);
-    expect(first.events.filter(({ type }) => type === 'agent.used').at(-1)).toMatchObject({
+    expect(first.events.findLast(({ type }) => type === 'agent.used')).toMatchObject({
       inputTokens: 400,
       outputTokens: 40,
     });

@@ -11,7 +11,7 @@ interface ChatRequest {
 
 export const chat: ApiShape = {
   name: 'chat',
-  matches: (method, path) => method === 'POST' && /\/chat\/completions$/.test(path.split('?')[0] ?? ''),
+  matches: (method, path) => method === 'POST' && (path.split('?')[0] ?? '').endsWith('/chat/completions'),
   /** A request without tools asks for a title or a summary. */
   answered(body) {
     const { messages, tools } = body as ChatRequest;

@@ -2,6 +2,7 @@
 // Invariant: whatever happens the run ends in a state that says so, and what the agent wrote is kept. Killed outright, it leaves
 // a run whose state is "running" and whose runner is dead: everybody reads that as interrupted, and its work is fetched on demand.
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { AgsError } from '../protocol/errors.ts';
 import { advance, type RunState } from '../protocol/run-state.ts';
@@ -25,6 +26,8 @@ import type { World } from './world.ts';
 
 /** The whole life of a runner. The exit code is for whoever looks at processes; the run's own files say more. */
 export async function runAgentTask(world: World, id: string): Promise<number> {
+  // Whoever started us has written our name into the run's file by then, or is dead.
+  await once(process.stdin.resume(), 'close');
   const stored = await readTask(world.stateDir, id);
   if (stored === null) throw new AgsError('task.not-found', `There is no task ${id}.`);
   using lock = tryLock(stored.paths.lock);

@@ -21,8 +21,8 @@ async function killed(machine: Machine, args: readonly string[], afterMs: number
   return ended;
 }
 
-/** Everything that must agree, as one word. */
-function stateOf(machine: Machine, base: string): 'before' | 'after' | string {
+/** Everything that must agree, as one word: before, after, or what is wrong. */
+function stateOf(machine: Machine, base: string): string {
   const tip = machine.git('rev-parse', 'refs/heads/main').trim();
   const status = machine.git('status', '--porcelain');
   const texts = new Set(FILES.slice(0, -1).map((name) => (machine.has(name) ? machine.read(name) : 'gone')));

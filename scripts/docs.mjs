@@ -77,7 +77,7 @@ function keyTable(rows) {
   );
 }
 
-const TRUST = { always: 'asks', above: 'asks if above yours', never: 'free' };
+const TRUST = { always: 'asks', above: 'asks if above yours', outside: 'asks unless inside', never: 'free' };
 
 function exampleOf({ example, builtIn }) {
   return example === undefined || String(example) === builtIn ? '' : ` For example \`${JSON.stringify(example)}\`.`;

@@ -65,6 +65,8 @@ function createTrial(
     shell: '/bin/sh',
     stateDir: join(root, 'state'),
     cacheDir: join(scratch, 'cache'),
+    self: [],
+    dataDir: join(scratch, 'data'),
     configFile: join(home, 'none.yaml'),
     memoryBytes: totalmem(),
     kernel: release(),

@@ -128,7 +128,7 @@ describe('topics', () => {
     await expect(helpOn('exitcodes', plain)).rejects.toMatchObject({
       code: 'usage.invalid',
       message: 'There is no help on "exitcodes".',
-      hint: `Did you mean: ags help exit-codes\nCommands: ${Object.keys(VERBS).join(', ')}\nTopics: exit-codes, environment, json, network`,
+      hint: `Did you mean: ags help exit-codes\nCommands: ${Object.keys(VERBS).join(', ')}\nTopics: exit-codes, environment, json, network, hooks`,
     });
     await expect(helpOn('\u001b[31m', plain)).rejects.toMatchObject({
       message: String.raw`There is no help on "\x1b[31m".`,
@@ -179,7 +179,7 @@ describe('completion', () => {
   }
 
   test.each<[string, string[]]>([
-    ['ags c', ['cleanup', 'config', 'completion']],
+    ['ags c', ['continue', 'cleanup', 'config', 'completion']],
     ['ags rm ', ['npm-test-4kd2', 'npm-ci-b2x9']],
     ['ags review npm-t', ['npm-test-4kd2']],
     ['ags diff --na', ['--name-only']],
@@ -219,8 +219,7 @@ describe('completion', () => {
       expect(await output((ctx) => completeWords(['tasks'], ctx), { stateDir })).toBe('');
       const { id } = createTask(
         stateDir,
-        'npm test',
-        () => '4kd2',
+        () => 'npm-test-4kd2',
         () => ({ task: {} as TaskFile, run: {} as RunFile }),
       );
       writeFileSync(join(stateDir, 'tasks/.removing-x'), '');

@@ -159,7 +159,7 @@ describe('commands', () => {
     expect(await run(trustVerb, {}, [], 'y')).toEqual({
       exit: 0,
       out: '',
-      err: `${shown}y\nApproved. If the file changes, you are asked again.\n`,
+      err: `${shown}y\nApproved. If anything of it changes, you are asked again.\n`,
     });
     expect(await at.asks()).toEqual([]);
     expect((await run(trustVerb, {}, [], 'n')).err).toBe(

@@ -322,6 +322,8 @@ describe('where programs are missing', () => {
       shell: '/bin/sh',
       stateDir: machine.stateDir,
       cacheDir: join(machine.home, '.cache/ags'),
+      self: [],
+      dataDir: join(machine.home, '.local/share/ags'),
       configFile: '',
       memoryBytes: totalmem(),
       kernel: release(),

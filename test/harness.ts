@@ -58,7 +58,7 @@ const READY = new Map<Caller, Buffer>();
  * Whether a sandbox works here is found out by starting several, once per user and boot. It is the same machine in every test,
  * so what the first has found out the others remember; readiness.test.ts and doctor.test.ts find it out anew.
  */
-function shareReadiness({ caller, home, uid }: Machine): void {
+export function shareReadiness({ caller, home, uid }: Machine): void {
   const cache = join(home, '.cache/ags');
   const file = join(cache, 'ready.json');
   const known = READY.get(caller);

@@ -43,6 +43,7 @@ describe('with tasks of every kind', () => {
       cwd: project(),
       home: join(dir, 'home'),
       stateDir: join(dir, 'state'),
+      dataDir: join(dir, 'data'),
       cacheDir: join(dir, 'cache'),
       env: {},
       now: () => new Date(),
@@ -99,7 +100,7 @@ describe('with tasks of every kind', () => {
     (await listTasks(world, { all, size: false })).tasks.map(({ name, state }) => `${name} ${state}`);
 
   describe('the list', () => {
-    test('has running ones first, then what waits for a person, then the rest, the latest first in each', async () => {
+    test('has what waits for a person first, then what runs, then the rest, the latest first in each', async () => {
       task('old-review', { files: ['a'], ageMs: 5 * HOUR });
       task('settled', { state: 'no-changes', ageMs: HOUR });
       task('killed', { state: 'running', ageMs: 3 * HOUR });
@@ -107,10 +108,10 @@ describe('with tasks of every kind', () => {
       task('new-review', { state: 'ready', files: ['a'], ageMs: 2 * HOUR });
       task('runs', { state: 'running', live: true, ageMs: 6 * HOUR });
       expect(await names()).toEqual([
-        'runs running',
         'new-review ready',
         'killed-late interrupted',
         'old-review stopped',
+        'runs running',
         'settled no-changes',
         'killed interrupted',
       ]);
@@ -428,6 +429,7 @@ describe('processes of dead runners', () => {
     const dir = mkdtempSync(join(tmpdir(), 'ags-strays-'));
     const world = {
       stateDir: dir,
+      dataDir: join(dir, 'data'),
       cacheDir: dir,
       home: dir,
       cwd: dir,

@@ -83,8 +83,7 @@ function run(
   const rules = [...(options.rules ?? [])];
   const { id, paths } = createTask(
     at.input.stateDir,
-    'build',
-    () => Math.random().toString(36).slice(2, 6).padEnd(4, '0'),
+    () => `build-${Math.random().toString(36).slice(2, 6).padEnd(4, '0')}`,
     (name) => ({
       task: {
         version: 1,

@@ -22,7 +22,7 @@ import { openCgroup } from '../src/sandbox/cgroup.ts';
 import { prlimitArgv } from '../src/sandbox/limits.ts';
 import { planLaunch, type Launch, type LaunchInput } from '../src/sandbox/native-launch.ts';
 import { LAUNCHER } from '../src/sandbox/native-scripts.ts';
-import { accountFiles, planSandbox, type PlanInput } from '../src/sandbox/plan.ts';
+import { accountFiles, NOTHING_MORE, planSandbox, type PlanInput } from '../src/sandbox/plan.ts';
 import { plannedCgroup } from '../src/tasks/plan-view.ts';
 import { AGS, CALLERS, createMachine, type Machine } from './harness.ts';
 
@@ -61,8 +61,7 @@ function planInput(user: PlanInput['user']): PlanInput {
     cwd: '/home/dev/app/src',
     workspace: {
       kind: 'overlay',
-      lower: hostPath('/home/dev/app'),
-      identity: '64768,131',
+      layers: [{ path: hostPath('/home/dev/app'), identity: '64768,131' }],
       hidden: ['.env', 'certs/dev.pem'],
       upper: hostPath(`${RUN}/upper`),
       work: hostPath(`${RUN}/work`),
@@ -93,6 +92,7 @@ function planInput(user: PlanInput['user']): PlanInput {
     kernel: { ptrace: false, unixSockets: true },
     network: { kind: 'loopback' },
     taskName: 'npm-test-4kd2',
+    more: NOTHING_MORE,
   };
 }
 
@@ -156,7 +156,7 @@ describe('the plan of a sandbox, in full', () => {
     expect(golden(false)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
-      unshare --user --map-root-user --mount --propagation private -- perl -e LAUNCHER -- 165,272,157,292,46,126,119,117 '' /home/dev/.local/state/ags/tasks/npm-test-4kd2/run '' /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 0 2 /home/dev/.nvm stage/0 must /home/dev/app/.git/objects stage/1 may '' 0 /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+      unshare --user --map-root-user --mount --propagation private -- perl -e LAUNCHER -- 165,272,157,292,46,126,119,117 '' /home/dev/.local/state/ags/tasks/npm-test-4kd2/run '' lowerdir=hide:%s,upperdir=upper,workdir=work 1 /home/dev/app 64768,131 0 2 /home/dev/.nvm stage/0 must /home/dev/app/.git/objects stage/1 may '' 0 /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
 
       --unshare-user
       --disable-userns
@@ -231,7 +231,7 @@ describe('the plan of a sandbox, in full', () => {
     expect(golden(true)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
-      perl -e LAUNCHER -- 165,272,157,292,46,126,119,117 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt /home/dev/app 64768,131 lowerdir=hide:%s,upperdir=upper,workdir=work 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 map,no /home/dev/.nvm stage/1 map,must /srv/models stage/2 map,no /home/dev/app/.git/objects stage/3 map,may '' 0 /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+      perl -e LAUNCHER -- 165,272,157,292,46,126,119,117 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt lowerdir=hide:%s,upperdir=upper,workdir=work 1 /home/dev/app 64768,131 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 map,no /home/dev/.nvm stage/1 map,must /srv/models stage/2 map,no /home/dev/app/.git/objects stage/3 map,may '' 0 /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
 
       --unshare-user
       --disable-userns

@@ -83,6 +83,8 @@ function worldOf(machine: Machine): World {
     shell: '/bin/sh',
     stateDir: machine.stateDir,
     cacheDir: join(machine.home, '.cache/ags'),
+    self: [],
+    dataDir: join(machine.home, '.local/share/ags'),
     configFile: '',
     memoryBytes: totalmem(),
     kernel: release(),

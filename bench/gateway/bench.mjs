@@ -8,19 +8,16 @@ import { installPrograms, programVersion } from '../peers.mjs';
 import { number } from '../stats.mjs';
 import { wait } from '../world.mjs';
 import { prepareFirst } from './first.mjs';
+import { fromInsideSection } from './from-inside-section.mjs';
 import { buildLoad, inPlace } from './place.mjs';
-import { gatewaySections } from './sections.mjs';
+import { asGateway, gatewaySections } from './sections.mjs';
 
 export async function benchGateway(root, world, peers, effort) {
-  const noCompiler = installPrograms({ cc: 'gcc libc6-dev' });
-  if (noCompiler !== null) throw new Error(`the client of the gateway's measurements cannot be built: ${noCompiler}`);
   const isRoot = process.getuid() === 0;
   const tinyproxy = installPrograms({ tinyproxy: 'tinyproxy' });
   // It insists on a user of its own to become.
   const squid = isRoot ? installPrograms({ squid: 'squid' }) : 'it can be started by root only';
-  const dir = join(world.dir, 'gateway');
-  mkdirSync(dir);
-  const load = buildLoad(dir);
+  const { dir, load } = prepareLoad(world, 'gateway');
   const files = inPlace([]).files;
   const settings = {
     ...effort,
@@ -38,7 +35,8 @@ export async function benchGateway(root, world, peers, effort) {
     held: [1000, Math.min(10_000, Math.floor((files - 200) / 2))],
   };
   const others = await busyCores();
-  const found = await measureInside(settings);
+  const found = await measureIn('inside.mjs', settings);
+  const { section, notes: insideNotes } = await benchFromInside(world, peers, effort);
   const versions = [
     ...(settings.tinyproxy ? [`tinyproxy ${programVersion(['tinyproxy', '-v'])}`] : []),
     ...(settings.squid ? [`squid ${programVersion(['squid', '-v'])}`] : []),
@@ -48,8 +46,45 @@ export async function benchGateway(root, world, peers, effort) {
     ...(tinyproxy === null ? [] : [`tinyproxy was not measured: ${tinyproxy}.`]),
     ...(squid === null ? [] : [`squid was not measured: ${squid}.`]),
     ...(settings.srt === null ? [`srt was not measured: ${peers.why}.`] : []),
+    ...insideNotes,
   ];
-  return gatewaySections({ ...found, ...effort, versions, notes, others: number(others), busy: others > BUSY });
+  return gatewaySections({
+    ...found,
+    ...effort,
+    versions,
+    notes,
+    others: number(others),
+    busy: others > BUSY,
+    fromInside: section,
+  });
+}
+
+/** Only the connections from inside sandboxes. */
+export async function benchFromInsideAlone(world, peers, effort) {
+  const { section, notes } = await benchFromInside(world, peers, effort);
+  if (section === null) throw new Error(notes.join(' '));
+  return asGateway(section);
+}
+
+async function benchFromInside(world, peers, effort) {
+  // Others are root only of the place where this is measured, and a sandbox started by such a root is not what they would have.
+  const why =
+    process.getuid() === 0
+      ? installPrograms({ bwrap: 'bubblewrap', ip: 'iproute2' })
+      : 'the network for it can be made by root only';
+  if (why !== null) return { section: null, notes: [`Connections from inside sandboxes were not measured: ${why}.`] };
+  const { dir, load } = prepareLoad(world, 'from-inside');
+  const settings = { ...effort, dir, load, actor: world.actors.user, ags: world.ags(), srt: world.srt?.() ?? null };
+  const found = await measureIn('from-inside.mjs', settings);
+  return { section: fromInsideSection({ found, ...effort, peers }), notes: [] };
+}
+
+function prepareLoad(world, name) {
+  const noCompiler = installPrograms({ cc: 'gcc libc6-dev' });
+  if (noCompiler !== null) throw new Error(`the client of the gateway's measurements cannot be built: ${noCompiler}`);
+  const dir = join(world.dir, name);
+  mkdirSync(dir);
+  return { dir, load: buildLoad(dir) };
 }
 
 /** In cores: from here on, foreign work decides over figures that need two processes to run at once. */
@@ -65,8 +100,8 @@ async function busyCores() {
   return Math.max(0, cpus().length - (idle() - before) / ((performance.now() - began) / 1000));
 }
 
-async function measureInside(settings) {
-  const script = fileURLToPath(new URL('inside.mjs', import.meta.url));
+async function measureIn(name, settings) {
+  const script = fileURLToPath(new URL(name, import.meta.url));
   const { argv } = inPlace([process.execPath, script, JSON.stringify(settings)]);
   const child = spawn(argv[0], argv.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
   // It waits for its child and heeds nothing milder.

@@ -2,7 +2,7 @@
 // the proxy or without one. One thread each, epoll; compiled by bench/gateway/place.mjs.
 // Invariant: what did not arrive exactly as the origin sends it is counted as failed, never as done.
 //
-//   load origin PORT...                               on 127.0.0.1; says "ready"
+//   load origin PORT|ADDRESS:PORT...                  on 127.0.0.1 unless said; says "ready"
 //   load tunnels via=… to=NAME:PORT many=16 seconds=1  fresh connection, one question, one answer, close; as many at a time
 //   load down|up via=… to=… seconds=1                  one tunnel, as fast as it goes
 //   load events via=… to=… many=200 seconds=1          streams of events; how late each one arrives
@@ -10,8 +10,10 @@
 //   load once via=… to=…                               one tunnel, one answer
 //   load processor pids=1,2                            their processor time so far
 //   load loopback up                                   brings it up, in a network namespace of its own
+//   load obey lines                                    each line of its input is the arguments of one load; says how it ended
 //
-// via: direct, tcp:PORT or unix:PATH. first=FILE sends the file instead of a GET. answer=parts: the origin writes head and
+// via: direct, direct:ADDRESS, tcp:PORT, unix:PATH, or env: the proxy that http_proxy names, with the user and the password
+// that stand there, as other programs do. first=FILE sends the file instead of a GET. answer=parts: the origin writes head and
 // body one after the other, as many servers do. pids=1,2: their processor time meanwhile.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -30,6 +32,7 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -80,11 +83,13 @@ static int send_all(conn *c, const char *bytes, size_t length) {
   return send(c->fd, bytes, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
 
-static struct sockaddr_in loopback(int port) {
+static struct sockaddr_in endpoint(const char *address, int port) {
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (inet_pton(AF_INET, address, &at.sin_addr) != 1) errno = EINVAL, fail(address);
   return at;
 }
+
+static struct sockaddr_in loopback(int port) { return endpoint("127.0.0.1", port); }
 
 // ---- the origin
 
@@ -189,7 +194,9 @@ static void serve(int count, char **ports) {
   for (int i = 0; i < count; i++) {
     conn *listener = calloc(1, sizeof *listener);
     int one = 1;
-    struct sockaddr_in at = loopback(atoi(ports[i]));
+    char *port = strchr(ports[i], ':');
+    if (port != NULL) *port++ = 0;
+    struct sockaddr_in at = port == NULL ? loopback(atoi(ports[i])) : endpoint(ports[i], atoi(port));
     listener->state = LISTENING;
     listener->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
@@ -246,7 +253,8 @@ static int dial(void) {
     fcntl(fd, F_SETFL, O_NONBLOCK);
     return fd;
   }
-  struct sockaddr_in at = loopback(strncmp(ask.via, "tcp:", 4) == 0 ? atoi(ask.via + 4) : ask.port);
+  int far = strncmp(ask.via, "direct:", 7) == 0;
+  struct sockaddr_in at = far ? endpoint(ask.via + 7, ask.port) : loopback(strncmp(ask.via, "tcp:", 4) == 0 ? atoi(ask.via + 4) : ask.port);
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
   no_delay(fd);
   if (connect(fd, (struct sockaddr *)&at, sizeof at) != 0 && errno != EINPROGRESS) fail(ask.via);
@@ -342,7 +350,7 @@ static int step(conn *c, uint32_t events) {
     getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size);
     if (error != 0) return 0;
     watch(c, EPOLL_CTL_MOD, EPOLLIN);
-    if (strcmp(ask.via, "direct") == 0) return enter(c);
+    if (strncmp(ask.via, "direct", 6) == 0) return enter(c);
     c->state = KNOCKING;
     return send_all(c, ask.connect, ask.connect_length);
   }
@@ -429,9 +437,41 @@ static void run(void) {
   report(began, cpu);
 }
 
+static void base64(const uint8_t *from, size_t length, char *to) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (size_t i = 0; i < length; i += 3) {
+    uint32_t three = (uint32_t)from[i] << 16 | (i + 1 < length ? from[i + 1] << 8 : 0) | (i + 2 < length ? from[i + 2] : 0);
+    for (int digit = 0; digit < 4; digit++)
+      *to++ = i + (size_t)digit > length ? '=' : digits[three >> (18 - 6 * digit) & 63];
+  }
+  *to = 0;
+}
+
+// http://USER:PASSWORD@HOST:PORT, or without the user: where the proxy is, and the line that the user and the password become.
+static void read_environment(char *via, size_t room, char *authorization, size_t authorization_room) {
+  const char *url = getenv("http_proxy");
+  if (url == NULL || strncmp(url, "http://", 7) != 0) errno = EINVAL, fail("http_proxy");
+  const char *who = url + 7, *at = strrchr(who, '@'), *port = strrchr(who, ':');
+  if (port == NULL || port < at) errno = EINVAL, fail(url);
+  snprintf(via, room, "tcp:%d", atoi(port + 1));
+  if (at == NULL) return;
+  uint8_t plain[512];
+  char coded[700];
+  size_t length = 0;
+  for (const char *c = who; c < at; c++) {
+    unsigned code = (unsigned char)*c;
+    if (*c == '%' && sscanf(c + 1, "%2x", &code) == 1) c += 2;
+    if (length == sizeof plain) errno = E2BIG, fail("http_proxy");
+    plain[length++] = (uint8_t)code;
+  }
+  base64(plain, length, coded);
+  snprintf(authorization, authorization_room, "Proxy-Authorization: Basic %s\r\n", coded);
+}
+
 static void read_arguments(int count, char **list) {
   const char *request = is("down") ? "GET /bulk" : is("events") ? "GET /events" : is("up") ? "POST /sink" : "GET /";
   const char *first = NULL;
+  static char via[32], authorization[800];
   for (int i = 0; i < count; i++) {
     char *value = strchr(list[i], '=');
     if (value == NULL) errno = EINVAL, fail(list[i]);
@@ -449,8 +489,12 @@ static void read_arguments(int count, char **list) {
   if (is("idle")) ask.seconds = PATIENCE;
   if (is("processor")) return;
   if (ask.via == NULL || ask.to == NULL || strchr(ask.to, ':') == NULL) errno = EINVAL, fail("via and to");
+  if (strcmp(ask.via, "env") == 0) {
+    read_environment(via, sizeof via, authorization, sizeof authorization);
+    ask.via = via;
+  }
   ask.port = atoi(strchr(ask.to, ':') + 1);
-  ask.connect_length = (size_t)snprintf(ask.connect, sizeof ask.connect, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", ask.to, ask.to);
+  ask.connect_length = (size_t)snprintf(ask.connect, sizeof ask.connect, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", ask.to, ask.to, authorization);
   ask.question_length = (size_t)snprintf(ask.question, sizeof ask.question, "%s HTTP/1.1\r\nHost: %s\r\n%s\r\n", request, ask.to,
                                          is("up") ? "Content-Length: 1099511627776\r\n" : "");
   if (first == NULL) return;
@@ -468,6 +512,25 @@ static void loopback_up(void) {
   if (ioctl(fd, SIOCSIFFLAGS, &lo) != 0) fail("lo");
 }
 
+// For whoever can start only one program, such as a user of a sandbox.
+static void obey(char *self) {
+  puts("ready");
+  fflush(stdout);
+  for (char line[1024]; fgets(line, sizeof line, stdin) != NULL;) {
+    char *arguments[16] = {self};
+    int count = 1, status;
+    for (char *part = strtok(line, " \n"); part != NULL && count < 15; part = strtok(NULL, " \n")) arguments[count++] = part;
+    pid_t child = fork();
+    if (child == 0) {
+      execv(self, arguments);
+      _exit(127);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child) fail("obey");
+    printf("ended %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    fflush(stdout);
+  }
+}
+
 int main(int argc, char **argv) {
   if (argc < 3) errno = EINVAL, fail("a mode and its arguments");
   struct rlimit files;
@@ -480,6 +543,10 @@ int main(int argc, char **argv) {
   ask.mode = argv[1];
   if (is("loopback")) {
     loopback_up();
+    return 0;
+  }
+  if (is("obey")) {
+    obey(argv[0]);
     return 0;
   }
   if (is("origin")) serve(argc - 2, argv + 2);

@@ -8,8 +8,9 @@ export const NAME = NAMES[25];
 /** Leads to the same place, and is on nobody's list. */
 export const UNLISTED = 'elsewhere.test';
 
-export const hostsFile = () =>
-  ['127.0.0.1 localhost', ...[...NAMES, UNLISTED].map((name) => `127.0.0.1 ${name}`), ''].join('\n');
+/** All of them are this address. */
+export const hostsFile = (address) =>
+  ['127.0.0.1 localhost', ...[...NAMES, UNLISTED].map((name) => `${address} ${name}`), ''].join('\n');
 
 /** Answers A with 127.0.0.1 and everything else with nothing. */
 export async function serveNames(port) {

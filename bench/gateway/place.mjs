@@ -49,19 +49,37 @@ export function buildLoad(directory) {
 
 /** `isRoot`: of the machine, not only of this place. */
 export async function openPlace({ dir, load, isRoot }) {
+  prepareNetwork({ dir, load, hosts: hostsFile('127.0.0.1') });
+  const programs = createPrograms(dir);
+  const origin = programs.start([load, 'origin', String(PORTS.plain), String(PORTS.tls)]);
+  await saysLine(origin, 'ready');
+  const names = await serveNames(PORTS.names);
+  return {
+    dir,
+    load,
+    isRoot,
+    ...programs,
+    async close() {
+      names.close();
+      await programs.stop(origin);
+    },
+  };
+}
+
+export function prepareNetwork({ dir, load, hosts }) {
   execFileSync(load, ['loopback', 'up']);
   // Closed connections keep their ports for a minute.
   writeFileSync('/proc/sys/net/ipv4/ip_local_port_range', '10000 65000');
-  writeFileSync(join(dir, 'hosts'), hostsFile());
+  writeFileSync(join(dir, 'hosts'), hosts);
   execFileSync('mount', ['--bind', join(dir, 'hosts'), '/etc/hosts']);
+}
+
+export function createPrograms(dir) {
   const started = new Set();
   process.on('exit', () => {
     for (const child of started) child.kill('SIGKILL');
   });
-  const place = {
-    dir,
-    load,
-    isRoot,
+  return {
     /** Starts a program that stays. */
     start(argv, { env = {}, ...options } = {}) {
       const child = spawn(argv[0], argv.slice(1), {
@@ -80,16 +98,6 @@ export async function openPlace({ dir, load, isRoot }) {
       const force = setTimeout(() => child.kill('SIGKILL'), 3000);
       await gone;
       clearTimeout(force);
-    },
-  };
-  const origin = place.start([load, 'origin', String(PORTS.plain), String(PORTS.tls)]);
-  await saysLine(origin, 'ready');
-  const names = await serveNames(PORTS.names);
-  return {
-    ...place,
-    async close() {
-      names.close();
-      await place.stop(origin);
     },
   };
 }

@@ -2,7 +2,7 @@
 // else in ags knows an agent by its name.
 import type { AgentEvent } from '../protocol/agent-event.ts';
 import type { GateRequest, GateVerdict } from '../protocol/hook.ts';
-import type { SecretRule } from '../protocol/network.ts';
+import type { SecretRule, TokenRefresh } from '../protocol/network.ts';
 
 export interface Agent {
   /** What the user types: claude. */
@@ -19,6 +19,10 @@ export interface Agent {
   readonly scratch: readonly string[];
   /** Whether a hook can stop what it is about to do, or is only told of it. */
   readonly gate: 'enforced' | 'observed';
+  /** It keeps to maxTurns by itself; for others the tools they use are counted. */
+  readonly countsTurns?: true;
+  /** What it says it has used is of the whole session, not of the turn. */
+  readonly countsSession?: true;
   /** Whether a session that has ended can be taken up again. */
   readonly resumes: boolean;
   /** What its own hooks say, for those that come by the hook door; null: it has no such hooks. */
@@ -57,6 +61,7 @@ export interface SignIn {
   readonly secret: Omit<SecretRule, 'name' | 'from' | 'origin'>;
   /** For `login`: how it is done, and where its result is. */
   readonly login?: {
+    /** After the program. */
     readonly argv: readonly string[];
     /** Relative to the home inside. */
     readonly file: string;
@@ -68,7 +73,7 @@ export interface SignIn {
       readonly expiresAtMs: number | null;
     };
     /** How an expired one is renewed, outside. */
-    readonly refresh: { readonly url: string; readonly clientId: string } | null;
+    readonly refresh: TokenRefresh | null;
   };
 }
 
@@ -102,7 +107,7 @@ export interface HookDoor {
    * pass, 2 refuses, with the reason on stderr; whatever goes wrong refuses.
    */
   readonly command: readonly string[];
-  /** The same over HTTP: POST, answered with {"allow":true} or {"allow":false,"reason":"..."}. */
+  /** The same over HTTP: POST to <url>/<event>, answered with {"allow":true} or {"allow":false,"reason":"..."}. */
   readonly url: string;
 }
 

@@ -1,9 +1,10 @@
 // cli/help-topics.ts: help that belongs to no single command. What a table in the code says is printed from that table.
 import { ERRORS, EXIT } from '../protocol/errors.ts';
+import { READY_HOOKS, type HookPoint } from '../protocol/hook.ts';
 import type { Paint } from './colour.ts';
 import { meanings, section, table, wrap } from './format.ts';
 
-export const TOPICS = { 'exit-codes': exitCodes, environment, json, network } as const satisfies Record<
+export const TOPICS = { 'exit-codes': exitCodes, environment, json, network, hooks } as const satisfies Record<
   string,
   (paint: Paint) => string
 >;
@@ -13,6 +14,7 @@ const STATUSES = {
   failed: 'failed, or the answer to a question was no',
   usage: 'wrong usage or configuration, or a question without a terminal',
   notFound: 'no such task or file',
+  signIn: 'an agent is not signed in; see: ags auth status',
   conflict: 'changed on both sides, or in use by another process',
   limit: 'a limit was reached',
   unavailable: 'a protection or program is missing; see: ags doctor',
@@ -47,7 +49,8 @@ function environment(paint: Paint): string {
       'Read by ags',
       meanings([
         ['XDG_CONFIG_HOME', 'your configuration is in ags/config.yaml below it (~/.config)'],
-        ['XDG_STATE_HOME', 'tasks and approvals are in ags/ below it (~/.local/state)'],
+        ['XDG_STATE_HOME', 'tasks, sign-ins and approvals are in ags/ below it (~/.local/state)'],
+        ['XDG_DATA_HOME', 'agents that ags has installed are in ags/ below it (~/.local/share)'],
         ['XDG_CACHE_HOME', 'what can be made again is in ags/ below it (~/.cache)'],
         ['NO_COLOR', 'no colours, whatever its value'],
         ['FORCE_COLOR', 'colours also when the output is not a terminal'],
@@ -76,7 +79,7 @@ function environment(paint: Paint): string {
 function json(paint: Paint): string {
   return [
     wrap(
-      'Commands that show something take --json: plan, list, rm, cleanup, review, diff, merge, apply, undo, allow, deny, net, config, trust, doctor. They print one document on stdout, without colours, and never ask a question: what they would ask about needs its flag.',
+      'Commands that show something take --json: start, logs, show, plan, list, rm, cleanup, review, diff, merge, apply, undo, allow, deny, net, agents, auth, config, trust, doctor. They print one document on stdout (start and logs: one event a line), without colours, and never ask a question: what they would ask about needs its flag.',
     ),
     section(
       'Conventions',
@@ -122,5 +125,44 @@ function network(paint: Paint): string {
       paint,
     ),
     wrap('What is in force for a command: ags plan -- <command>'),
+  ].join('\n');
+}
+
+function hooks(paint: Paint): string {
+  return [
+    wrap(
+      'Programs of yours that are asked about what agents do. They run on this machine, outside the sandbox, where no agent can see or change them. They get JSON on their standard input.',
+    ),
+    section(
+      'When',
+      meanings([
+        ['pre-any', 'before whatever an agent does'],
+        ['pre-bash', 'before a command'],
+        ['pre-writes', 'before a file is written'],
+        ['post-writes', 'after a file was written; a no is shown to the agent'],
+        ['post-stop', 'when the agent says that it is done; a no sends it back'],
+      ] satisfies [HookPoint, string][]),
+      paint,
+    ),
+    section(
+      'Where',
+      meanings([
+        ['.ags/hooks/<point>', "the project's, also <point>.d/*; approved by content: ags trust"],
+        ['~/.config/ags/hooks', 'your own, for all projects'],
+        ['hooks:', 'commands in ags.yaml or config.yaml; "inside: true" runs one in the sandbox'],
+        ['hooks.use', `those that come with ags: ${READY_HOOKS.join(', ')}`],
+      ]),
+      paint,
+    ),
+    section(
+      'Answers',
+      meanings([
+        ['exit 0', 'yes; all hooks must say so'],
+        ['exit 2', 'no; what it printed on stderr is shown to the agent'],
+        ['else', 'no as well: any other status, a signal, no answer in time'],
+      ]),
+      paint,
+    ),
+    wrap('What stands in the JSON, and examples in sh, Python and JavaScript: docs/hooks.md'),
   ].join('\n');
 }

@@ -30,6 +30,7 @@ async function dispatch(argv: readonly string[], ctx: Context): Promise<number> 
     ctx.stdout.write(`${(await import('./version.ts')).readVersion()}\n`);
     return EXIT.done;
   }
+  if (first === '__run') return (await import('../tasks/runner.ts')).runAgentTask(ctx.world, rest[0] ?? '');
   if (first === '__complete') return (await import('./verbs/completion.ts')).completeWords(rest, ctx);
   if (!Object.hasOwn(VERBS, first)) {
     const { unknownVerb } = await import('./help.ts');
@@ -111,12 +112,14 @@ function makeWorld(env: NodeJS.ProcessEnv): World {
     shell: env['SHELL'] ?? account.shell,
     stateDir: join(absolute(env['XDG_STATE_HOME']) ?? join(home, '.local/state'), 'ags'),
     cacheDir: join(absolute(env['XDG_CACHE_HOME']) ?? join(home, '.cache'), 'ags'),
+    dataDir: join(absolute(env['XDG_DATA_HOME']) ?? join(home, '.local/share'), 'ags'),
     configFile: join(absolute(env['XDG_CONFIG_HOME']) ?? join(home, '.config'), 'ags/config.yaml'),
     memoryBytes: totalmem(),
     kernel: release(),
     platform: process.platform,
     nodeArch: process.arch,
     pid: process.pid,
+    self: [process.execPath, process.argv[1] ?? ''],
     now: () => new Date(),
   };
 }

@@ -9,12 +9,52 @@ export interface VerbEntry {
 }
 
 export const VERBS = {
+  start: {
+    group: 'Agents',
+    summary: 'hand a goal to an agent, on a branch and in a sandbox of its own',
+    load: () => import('./verbs/start.ts'),
+  },
+  logs: { group: 'Agents', summary: 'show what an agent does and did', load: () => import('./verbs/logs.ts') },
+  show: {
+    group: 'Agents',
+    summary: 'say how a task stands: goal, state, changes, cost, refused hosts',
+    load: () => import('./verbs/show.ts'),
+  },
+  send: {
+    group: 'Agents',
+    summary: 'tell an agent something, now or as its next turn',
+    load: () => import('./verbs/send.ts'),
+  },
+  attach: {
+    group: 'Agents',
+    summary: 'sit down at the terminal of an agent (ags start -i)',
+    load: () => import('./verbs/attach.ts'),
+  },
+  stop: {
+    group: 'Agents',
+    summary: 'stop an agent; what it did so far is kept',
+    load: () => import('./verbs/stop.ts'),
+  },
+  continue: {
+    group: 'Agents',
+    summary: 'let an agent that stopped, failed or was killed go on where it was',
+    load: () => import('./verbs/continue.ts'),
+  },
+  restart: {
+    group: 'Agents',
+    summary: 'give the same goal to a fresh agent; the earlier result is kept',
+    load: () => import('./verbs/restart.ts'),
+  },
   exec: {
     group: 'Run',
     summary: 'run a command over this repository in a fresh sandbox',
     load: () => import('./verbs/exec.ts'),
   },
-  shell: { group: 'Run', summary: 'open a shell in a fresh sandbox', load: () => import('./verbs/shell.ts') },
+  shell: {
+    group: 'Run',
+    summary: 'open a shell in a fresh sandbox, or beside an agent in its own',
+    load: () => import('./verbs/shell.ts'),
+  },
   plan: {
     group: 'Run',
     summary: 'show what a sandbox would be, without starting it',
@@ -39,7 +79,7 @@ export const VERBS = {
   undo: { group: 'Review', summary: 'take the last merge back', load: () => import('./verbs/undo.ts') },
   list: {
     group: 'Review',
-    summary: 'list sandboxes with changes, and running ones',
+    summary: 'list tasks: who needs you, what waits for a review, what runs',
     load: () => import('./verbs/list.ts'),
   },
   rm: { group: 'Review', summary: 'throw a task and its changes away', load: () => import('./verbs/rm.ts') },
@@ -55,6 +95,12 @@ export const VERBS = {
     summary: 'show what may be reached, what was, and what waits for you',
     load: () => import('./verbs/net.ts'),
   },
+  agents: {
+    group: 'Agents',
+    summary: 'list the agents; install, update and remove them',
+    load: () => import('./verbs/agents.ts'),
+  },
+  auth: { group: 'Agents', summary: 'sign an agent in, once for all tasks', load: () => import('./verbs/auth.ts') },
   init: { group: 'Set up', summary: 'write a commented ags.yaml', load: () => import('./verbs/init.ts') },
   config: {
     group: 'Set up',
@@ -63,7 +109,7 @@ export const VERBS = {
   },
   trust: {
     group: 'Set up',
-    summary: "approve what this project's ags.yaml asks for",
+    summary: "approve what this project's ags.yaml and hooks ask for",
     load: () => import('./verbs/trust.ts'),
   },
   doctor: {

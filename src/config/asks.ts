@@ -4,6 +4,7 @@
 import { LIMITS } from './defaults.ts';
 import type { EffectiveConfig } from './effective.ts';
 import { originOf, type Layer } from './layer.ts';
+import { hookAsks } from './hook-asks.ts';
 import { networkAsks, secretAsks } from './network-asks.ts';
 import { isAbove, LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
 
@@ -37,7 +38,13 @@ export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveCo
     const yours = base.origins[`limits.${name}`] === 'built-in' ? LIMITS[name] : format(base.limits[field]);
     ask(`limits.${name}`, `limits.${name}: use ${project.values.limits?.[name]}, above your ${yours}`);
   }
-  asks.push(...networkAsks(project, base, asked).map(onOneLine), ...secretAsks(base, asked).map(onOneLine));
+  if ((asked.tasks.parallel ?? 0) > (base.tasks.parallel ?? 2))
+    ask('tasks.parallel', `tasks.parallel: let ${asked.tasks.parallel} agents run at once`);
+  asks.push(
+    ...networkAsks(project, base, asked).map(onOneLine),
+    ...secretAsks(base, asked).map(onOneLine),
+    ...hookAsks(base, asked).map(onOneLine),
+  );
   return asks.toSorted((a, b) => lineOf(a) - lineOf(b));
 }
 

@@ -5,6 +5,7 @@ import type { WorkspaceChoice } from './effective.ts';
 
 export const USER = 1001;
 export const WORKSPACE: WorkspaceChoice = 'auto';
+export const SETUP_TIMEOUT = '30m';
 export const KERNEL = { ptrace: false, unixSockets: true } as const;
 
 /** In the words of the file; the same parser reads them. */
@@ -19,6 +20,9 @@ export const LIMITS = {
   time: 'none',
 } as const;
 export type LimitName = keyof typeof LIMITS;
+
+/** In the words of the file. */
+export const HOOK_TIMEOUT = '10s';
 
 export const NETWORK = { mode: 'on', defaults: true, askSeconds: 60 } as const;
 /** In the words of the file. */

@@ -1,5 +1,6 @@
 // config/effective.ts: the configuration after all layers are merged: what the rest of ags works with.
 // Invariant: every value is checked and complete, and `origins` says where each one came from.
+import type { HookPolicy } from '../protocol/hook.ts';
 import type { NetworkPolicy, SecretRule } from '../protocol/network.ts';
 import type { KernelRules, Limits } from '../protocol/spec.ts';
 
@@ -10,6 +11,16 @@ export interface ExtraMount {
   readonly path: string;
   /** A built-in place: shown where it exists. Any other that does not exist is an error. */
   readonly optional: boolean;
+}
+
+/** What holds for the agents of `ags start` unless a flag says otherwise. null: not said. */
+export interface TaskDefaults {
+  readonly agent: string | null;
+  readonly model: string | null;
+  readonly parallel: number | null;
+  readonly seconds: number | null;
+  readonly costMicros: number | null;
+  readonly turns: number | null;
 }
 
 export interface EffectiveConfig {
@@ -36,6 +47,9 @@ export interface EffectiveConfig {
   /** `default` among its presets stands for the built-in default list (see presets.ts). */
   readonly network: NetworkPolicy;
   readonly secrets: readonly SecretRule[];
+  readonly setup: SetupConfig;
+  readonly hooks: HookPolicy;
+  readonly tasks: TaskDefaults;
   /** Patterns of further paths that the review treats as running on this machine. */
   readonly risky: readonly string[];
   /**
@@ -46,6 +60,14 @@ export interface EffectiveConfig {
   readonly origins: Readonly<Record<string, string>>;
   /** The files that were read, in the order of the layers. */
   readonly files: readonly string[];
+}
+
+export interface SetupConfig {
+  readonly run: readonly string[];
+  /** null: the usual lockfiles and manifests. */
+  readonly inputs: readonly string[] | null;
+  /** null: no limit. */
+  readonly timeoutSeconds: number | null;
 }
 
 /** What flags of one command may set, as the user typed it. */

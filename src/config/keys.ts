@@ -1,7 +1,7 @@
 // config/keys.ts: every key of the configuration with its meaning, read from the schema. For error messages, docs and `ags init`.
 import { z } from 'zod';
 import { ConfigFile } from '../protocol/config.ts';
-import { KERNEL, LIMITS, NETWORK, NETWORK_LIMITS, USER, WORKSPACE } from './defaults.ts';
+import { HOOK_TIMEOUT, KERNEL, LIMITS, NETWORK, NETWORK_LIMITS, SETUP_TIMEOUT, USER, WORKSPACE } from './defaults.ts';
 
 export interface KeyDoc {
   /** "limits.memory"; below a list "mounts[].path". */
@@ -14,8 +14,8 @@ export interface KeyDoc {
   readonly example: unknown;
   /** What holds when the key is absent, for keys with one single value. */
   readonly builtIn: string | undefined;
-  /** In a project's own file it waits for `ags trust`: always, when it is more than the user's own, or never. */
-  readonly trust: 'always' | 'above' | 'never';
+  /** In a project's own file it waits for `ags trust`: always, when it is more than the user's own or is for this machine, or never. */
+  readonly trust: 'always' | 'above' | 'outside' | 'never';
 }
 
 interface Schema {
@@ -63,7 +63,7 @@ export function listKeys(): KeyDoc[] {
 function below(schema: Schema, prefix: string, inherited: KeyDoc['trust']): KeyDoc[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, key]) => {
     const path = prefix + name;
-    const trust = key.needsTrust === true ? 'always' : key.needsTrust === undefined ? inherited : 'above';
+    const trust = trustOf(key) ?? inherited;
     const doc: KeyDoc = {
       path,
       kind: kindOf(key),
@@ -77,6 +77,11 @@ function below(schema: Schema, prefix: string, inherited: KeyDoc['trust']): KeyD
   });
 }
 
+function trustOf({ needsTrust }: Schema): KeyDoc['trust'] | undefined {
+  if (needsTrust === undefined) return undefined;
+  return needsTrust === true ? 'always' : needsTrust === 'on this machine' ? 'outside' : 'above';
+}
+
 function kindOf(schema: Schema): KeyDoc['kind'] {
   if (schema.type === 'array') return 'list';
   if (schema.type !== 'object') return 'value';
@@ -85,7 +90,7 @@ function kindOf(schema: Schema): KeyDoc['kind'] {
 
 function typeOf(schema: Schema): string {
   if (schema.enum) return schema.enum.join(', ');
-  if (schema.anyOf) return 'size';
+  if (schema.anyOf) return schema.anyOf.some(({ type }) => type === 'array') ? 'text or list' : 'size';
   if (schema.type === 'integer') return `${schema.minimum} to ${schema.maximum}`;
   if (schema.type === 'boolean') return 'true, false';
   if (schema.type === 'array') return 'list';
@@ -95,9 +100,11 @@ function typeOf(schema: Schema): string {
 const BUILT_IN: Readonly<Record<string, string>> = {
   user: String(USER),
   workspace: WORKSPACE,
+  'setup.timeout': SETUP_TIMEOUT,
   'tools.defaults': 'true',
   'kernel.ptrace': String(KERNEL.ptrace),
   'kernel.unixSockets': String(KERNEL.unixSockets),
+  'hooks.timeout': HOOK_TIMEOUT,
   'network.mode': NETWORK.mode,
   'network.defaults': String(NETWORK.defaults),
   'network.askSeconds': String(NETWORK.askSeconds),

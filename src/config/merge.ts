@@ -2,15 +2,30 @@
 // Invariant: every value in the result has been checked, and `origins` tells where each came from.
 import { normalize } from 'node:path';
 import type { KernelRules, Limits } from '../protocol/spec.ts';
-import { ENV_PASS, ETC, HIDE, KERNEL, LIMITS, PATH_ENV, PLACES, TOOL_DIRS, USER, WORKSPACE } from './defaults.ts';
-import type { EffectiveConfig, ExtraMount } from './effective.ts';
+import {
+  ENV_PASS,
+  ETC,
+  HIDE,
+  KERNEL,
+  LIMITS,
+  PATH_ENV,
+  PLACES,
+  SETUP_TIMEOUT,
+  TOOL_DIRS,
+  USER,
+  WORKSPACE,
+} from './defaults.ts';
+import type { EffectiveConfig, ExtraMount, SetupConfig } from './effective.ts';
 import { collect, originOf, quote, wrongValue, type Item, type Layer } from './layer.ts';
+import { mergeHooks } from './hooks.ts';
 import { LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
 import { mergeNetwork } from './network.ts';
 import { patternProblem } from './patterns.ts';
 import { isWithin } from '../lib/files.ts';
+import { parseDuration } from '../lib/units.ts';
 import { forbiddenPlace, overlaps, ownDirectories, type Places } from './places.ts';
 import { mergeSecrets } from './secrets.ts';
+import { mergeTasks } from './tasks.ts';
 
 export interface World extends Places {
   readonly memoryTotalBytes: number;
@@ -52,6 +67,9 @@ export function mergeLayers(layers: readonly Layer[], world: World, files: reado
     kernel,
     network: mergeNetwork(layers, world.home, last, origins),
     secrets: mergeSecrets(layers, world.home),
+    setup: mergeSetup(layers, last),
+    hooks: mergeHooks(layers, world.home, last, origins),
+    tasks: mergeTasks(last),
     risky: all('review.risky', [], PATTERN_LISTS['review.risky']),
     origins,
     files,
@@ -63,6 +81,7 @@ const BUILT_IN = 'built-in';
 const PATTERN_LISTS = {
   hide: (v: Layer['values']) => v.hide,
   reveal: (v: Layer['values']) => v.reveal,
+  'setup.inputs': (v: Layer['values']) => v.setup?.inputs,
   'review.risky': (v: Layer['values']) => v.review?.risky,
 };
 
@@ -171,6 +190,20 @@ function mergeLimits(layers: readonly Layer[], world: World, origins: Record<str
     }
   }
   return limits as unknown as Limits;
+}
+
+function mergeSetup(
+  layers: readonly Layer[],
+  last: (key: string, builtIn: string, pick: (values: Layer['values']) => string | undefined) => string,
+): SetupConfig {
+  const timeout = last('setup.timeout', SETUP_TIMEOUT, (v) => v.setup?.timeout);
+  const inputs = collect(layers, 'setup.inputs', PATTERN_LISTS['setup.inputs']).map(({ value }) => value);
+  return {
+    // Not without repetitions: a command may be needed twice.
+    run: collect(layers, 'setup.run', (v) => v.setup?.run).map(({ value }) => value),
+    inputs: inputs.length === 0 ? null : inputs,
+    timeoutSeconds: timeout === 'none' ? null : (parseDuration(timeout) ?? null),
+  };
 }
 
 function checkPatterns(

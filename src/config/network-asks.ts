@@ -2,7 +2,7 @@
 // Invariant: a line holds the whole value: a command that would run on this machine stands in it word for word.
 import { hostAndPort } from '../protocol/host-name.ts';
 import { formatRule } from '../protocol/network-rule.ts';
-import type { NetworkMode, NetworkPolicy, SecretRule, ValueSource } from '../protocol/network.ts';
+import type { NetworkMode, NetworkPolicy, SecretRule } from '../protocol/network.ts';
 import { formatSize } from '../lib/units.ts';
 import { NETWORK_LIMITS } from './defaults.ts';
 import type { EffectiveConfig } from './effective.ts';
@@ -86,7 +86,8 @@ function headerOf({ header, send }: SecretRule): string {
 }
 
 /** In full: this is what somebody says yes to. */
-export function formatSource(source: ValueSource): string {
+export function formatSource(source: SecretRule['from']): string {
+  if ('login' in source) return `your sign-in for ${source.agent}`;
   if ('env' in source) return `${source.env} of your environment`;
   if ('file' in source) return `the content of ${source.file}`;
   if ('command' in source) return `what this command prints, run on this machine: ${JSON.stringify(source.command)}`;

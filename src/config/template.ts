@@ -31,7 +31,9 @@ function explain(key: KeyDoc, prefix: string, above: KeyDoc | undefined): string
       ? ' Asks.'
       : key.trust === 'above' && above?.trust !== 'above'
         ? ' Asks if above your own.'
-        : '';
+        : key.trust === 'outside'
+          ? ' Asks unless inside.'
+          : '';
   return wrap(`${key.description}${note}`, 110 - prefix.length).map((line) => prefix + line);
 }
 

@@ -1,14 +1,18 @@
 // config/trust.ts: which projects' own files the user has approved, and for what.
-// Invariant: an approval holds for one project path, one exact content and the very asks that were shown. Anything else asks again.
+// Invariant: an approval holds for one project path, one exact content and the very asks that were shown; of a hook file, for its
+// path and its whole digest. Anything else asks again.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { replaceFile } from '../lib/files.ts';
+import { hookFileAsk, type HookFileAsk } from './hook-asks.ts';
 
 export interface Approval {
   readonly sha256: string;
   readonly asks: readonly string[];
+  /** Digests of hook files, by their paths in the project. */
+  readonly hooks?: Readonly<Record<string, string>>;
   readonly at: string;
 }
 
@@ -49,15 +53,47 @@ export function isTrusted(input: {
   return approval?.sha256 === sha256(input.bytes) && input.asks.every((ask) => approval.asks.includes(ask));
 }
 
+/** Hook files are for agents alone: a command that starts none is not held up by them. */
+export function requireHookTrust(input: { stateDir: string; projectDir: string; hooks: readonly HookFileAsk[] }): void {
+  const asks = untrustedHooks(input).map(hookFileAsk);
+  if (asks.length === 0) return;
+  throw new AgsError(
+    'config.untrusted',
+    `This project has hooks that you have not approved:\n${asks.map((ask) => `  ${ask}`).join('\n')}`,
+    { hint: 'Look at them, and if you want them to run on this machine: ags trust', details: { asks } },
+  );
+}
+
+export function untrustedHooks(input: {
+  stateDir: string;
+  projectDir: string;
+  hooks: readonly HookFileAsk[];
+}): HookFileAsk[] {
+  if (input.hooks.length === 0) return [];
+  const approved = approvalOf(input.stateDir, input.projectDir)?.hooks ?? {};
+  return input.hooks.filter(({ path, sha256: digest }) => !Object.hasOwn(approved, path) || approved[path] !== digest);
+}
+
 export function approve(input: {
   stateDir: string;
   projectDir: string;
   bytes: Uint8Array;
   asks: readonly string[];
+  /** Without it those that were approved stay so. */
+  hooks?: readonly HookFileAsk[];
   now: Date;
 }): void {
   const { projects } = readTrust(input.stateDir);
-  const approval: Approval = { sha256: sha256(input.bytes), asks: [...input.asks], at: input.now.toISOString() };
+  const hooks =
+    input.hooks === undefined
+      ? (approvalOf(input.stateDir, input.projectDir)?.hooks ?? {})
+      : Object.fromEntries(input.hooks.map(({ path, sha256: digest }) => [path, digest]));
+  const approval: Approval = {
+    sha256: sha256(input.bytes),
+    asks: [...input.asks],
+    ...(Object.keys(hooks).length > 0 && { hooks }),
+    at: input.now.toISOString(),
+  };
   save(input.stateDir, { ...projects, [realpathSync(input.projectDir)]: approval });
 }
 
@@ -103,7 +139,10 @@ function readTrust(stateDir: string): TrustFile {
 function isTrustFile(value: unknown): value is TrustFile {
   const file = value as Partial<TrustFile> | null;
   if (file?.version !== 1 || typeof file.projects !== 'object' || file.projects === null) return false;
-  return Object.values(file.projects).every((entry) => typeof entry?.sha256 === 'string' && Array.isArray(entry.asks));
+  return Object.values(file.projects).every(
+    (entry) =>
+      typeof entry?.sha256 === 'string' && Array.isArray(entry.asks) && typeof (entry.hooks ?? {}) === 'object',
+  );
 }
 
 function damaged(path: string, cause: unknown): AgsError {

@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 import type { HeadResult } from './head.ts';
 
 export interface Source {
-  /** The next bytes; null: no more will come. */
-  read(): Promise<Buffer | null>;
+  /** The next bytes, at once if they are here; null: no more will come. */
+  read(): Buffer | null | Promise<Buffer | null>;
   /** Puts bytes back, to be read next. */
   unread(bytes: Buffer): void;
   /** From now on whatever comes is thrown away, and nobody reads. */
@@ -52,8 +52,8 @@ export function createSource(socket: Socket, first?: Buffer): Source {
       const next = queue.shift();
       // Reading goes on behind it, or the end of an idle connection would not be noticed.
       if (queue.length === 0 && socket.isPaused()) socket.resume();
-      if (next !== undefined) return Promise.resolve(next);
-      if (state !== 'open' || discarding) return Promise.resolve(null);
+      if (next !== undefined) return next;
+      if (state !== 'open' || discarding) return null;
       return new Promise((resolve) => (wake = resolve));
     },
     unread(bytes) {
@@ -95,7 +95,9 @@ export async function readHead<T extends { readonly bytes: number }>(
   parse: (bytes: Buffer, seen: number) => HeadResult<T>,
   onFirst?: () => void,
 ): Promise<ReadHead<T>> {
-  let bytes = await source.read();
+  // Here and elsewhere: to wait for what is there already would cost each request a turn.
+  const first = source.read();
+  let bytes = first instanceof Promise ? await first : first;
   if (bytes === null) return null;
   let result = parse(bytes, 0);
   if (result.kind === 'more') onFirst?.();

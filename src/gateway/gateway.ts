@@ -14,7 +14,7 @@ import type { LiveSecret } from './intercept.ts';
 import { createBudget, type Refusal } from './limits.ts';
 import { createNames } from './names.ts';
 import { createPassages, GONE } from './passage.ts';
-import { openOrigin } from './relay.ts';
+import { openOrigin } from './own-buffer.ts';
 import { createResolver } from './resolve.ts';
 import { compileRules, type Verdict } from './rules.ts';
 import { SOCKS, socksReply } from './socks5.ts';

@@ -39,17 +39,23 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 // eslint-disable-next-line no-control-regex
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** The lines after the first one. */
-export function readFields(lines: readonly string[]): readonly Field[] | Bad {
-  if (lines.length - 1 > MAX_FIELDS) return bad('it has too many header fields', 431);
+/** Where the line that begins there ends. */
+export function lineEnd(text: string, from: number): number {
+  const end = text.indexOf('\r\n', from);
+  return end === -1 ? text.length : end;
+}
+
+/** The lines that begin at `from`; the last one has no line break. */
+export function readFields(text: string, from: number): readonly Field[] | Bad {
   const fields: Field[] = [];
-  for (let i = 1; i < lines.length; i += 1) {
-    const line = lines[i] ?? '';
-    const colon = line.indexOf(':');
-    const name = line.slice(0, colon);
-    // A folded line begins with a space, which no name has.
-    if (colon === -1 || !NAME.test(name)) return bad('a header field has no proper name');
-    const value = trim(line, colon + 1);
+  for (let at = from, end = 0; at < text.length; at = end + 2) {
+    end = lineEnd(text, at);
+    if (fields.length === MAX_FIELDS) return bad('it has too many header fields', 431);
+    const colon = text.indexOf(':', at);
+    const name = text.slice(at, Math.max(at, colon));
+    // A folded line begins with a space, which no name has; nor has one a line break, where the colon is of another line.
+    if (!NAME.test(name)) return bad('a header field has no proper name');
+    const value = trim(text, colon + 1, end);
     if (!VALUE.test(value)) return bad('a header field has a control character');
     fields.push([name, value]);
   }
@@ -57,12 +63,12 @@ export function readFields(lines: readonly string[]): readonly Field[] | Bad {
 }
 
 // Spaces and tabs only: String.trim would take U+00A0 too, which is an ordinary byte here.
-function trim(line: string, from: number): string {
+function trim(text: string, from: number, to: number): string {
   let start = from;
-  let end = line.length;
-  while (start < end && isBlank(line.charCodeAt(start))) start += 1;
-  while (end > start && isBlank(line.charCodeAt(end - 1))) end -= 1;
-  return line.slice(start, end);
+  let end = to;
+  while (start < end && isBlank(text.charCodeAt(start))) start += 1;
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end -= 1;
+  return text.slice(start, end);
 }
 
 function isBlank(code: number): boolean {
@@ -101,7 +107,7 @@ export function valuesOf(fields: readonly Field[], lowerCaseName: string): strin
 export function listOf(fields: readonly Field[], lowerCaseName: string): string[] {
   const items: string[] = [];
   for (const value of valuesOf(fields, lowerCaseName)) {
-    for (const item of value.split(',')) items.push(trim(item, 0).toLowerCase());
+    for (const item of value.split(',')) items.push(trim(item, 0, item.length).toLowerCase());
   }
   return items;
 }

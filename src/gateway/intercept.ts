@@ -3,6 +3,7 @@
 // Invariants: no byte goes to the origin that is not part of a request that was understood and allowed. Secrets go to the
 // verified host only. After a mistake of either side the connection ends; it never goes on half understood.
 import type { Socket } from 'node:net';
+import { AgsError } from '../protocol/errors.ts';
 import { hostAndPort } from '../protocol/host-name.ts';
 import { httpAnswer } from './answers.ts';
 import { createBody } from './body.ts';
@@ -11,7 +12,7 @@ import type { Authority } from './certificate.ts';
 import { judge } from './judge.ts';
 import { createRedactor } from './redact.ts';
 import { readRequestHead, type RequestHead } from './request-head.ts';
-import { expectsContinue, type LiveSecret, type Rewritten, secretForms } from './request-rewrite.ts';
+import { expectsContinue, type LiveSecret, presentSecrets, type Rewritten, secretForms } from './request-rewrite.ts';
 import { type Relayed, relayResponse } from './response-relay.ts';
 import { closeGently, type Dialled, type End, openClient, openOrigin } from './secure-ends.ts';
 import { tunnel } from './web-socket.ts';
@@ -46,6 +47,8 @@ export interface InterceptInput {
   readonly single: boolean;
   /** How long a head may take to arrive; 30 s if not given. */
   readonly headMs?: number;
+  /** How long a connection may ask for nothing; 5 minutes if not given. */
+  readonly idleMs?: number;
 }
 
 export interface RequestInfo {
@@ -62,6 +65,9 @@ interface Line {
   readonly input: InterceptInput;
   readonly client: End;
   origin: End | null;
+  /** Ends a connection that asks for nothing. */
+  idle: NodeJS.Timeout | null;
+  isIdle: boolean;
 }
 
 /** What became of one request; `kept`: the connection can carry another. */
@@ -82,10 +88,11 @@ const HALF_CLOSED_MS = 120_000;
 
 /** Resolves when the connection is over; never rejects. */
 export async function intercept(input: InterceptInput): Promise<void> {
+  let line: Line | null = null;
   try {
     const client = openClient(input.client, input.first, input.authority, input.host);
-    const line: Line = { input, client, origin: null };
-    client.socket.once('close', () => line.origin?.socket.destroy());
+    line = { input, client, origin: null, idle: null, isIdle: false };
+    client.socket.once('close', () => line?.origin?.socket.destroy());
     // Who has said all it wanted may still listen; who is gone is noticed when something is sent, or then.
     client.socket.once('end', () => client.socket.setTimeout(HALF_CLOSED_MS, () => client.socket.destroy()));
     for (let served = 0; await serveNext(line, served); served += 1);
@@ -94,6 +101,7 @@ export async function intercept(input: InterceptInput): Promise<void> {
   } catch {
     // A mistake of ours ends this connection and no other.
   } finally {
+    if (line !== null) clearTimeout(line.idle ?? undefined);
     input.client.destroy();
   }
 }
@@ -104,38 +112,71 @@ async function serveNext(line: Line, served: number): Promise<boolean> {
   if (result === null) return false;
   const started = performance.now();
   const tally: Tally = { out: 0, in: 0 };
-  const tell = (method: string, path: string, { status, refused }: Outcome): void => {
-    const ms = Math.round(performance.now() - started);
-    input.onRequest({ method, path, status, refused, bytesOut: tally.out, bytesIn: tally.in, ms });
-  };
   if (result.kind === 'bad') {
-    tell('-', '-', await refuse(client, null, result.status, `ags refuses this request: ${result.problem}.`));
+    const outcome = await refuse(client, null, result.status, `ags refuses this request: ${result.problem}.`);
+    tell(input, '-', '-', outcome, tally, started);
     return false;
   }
   const head = input.single ? { ...result.head, keepAlive: false } : result.head;
-  const judged = judge(input, head);
+  // Most never expire, and then there is nothing to wait for.
+  const expires = input.secrets.some(({ renew }) => renew !== undefined);
+  const secrets = expires ? await presentSecrets(input.secrets).catch(sentenceOf) : input.secrets;
+  if (typeof secrets === 'string') {
+    const outcome = await refuse(client, { ...head, keepAlive: false }, 401, secrets);
+    tell(input, head.method, '-', outcome, tally, started);
+    return false;
+  }
+  const judged = judge(expires ? { ...input, secrets } : input, head);
   const outcome =
     'sentence' in judged
       ? await refuse(client, head, judged.status, judged.sentence)
-      : await exchange(line, { head, tally, ...judged });
-  tell(head.method, judged.path, outcome);
+      : await exchange(line, { head, tally, secrets, request: judged.request, upgrade: judged.upgrade });
+  tell(input, head.method, judged.path, outcome, tally, started);
   return outcome.kept;
+}
+
+function tell(
+  input: InterceptInput,
+  method: string,
+  path: string,
+  { status, refused }: Outcome,
+  tally: Tally,
+  started: number,
+): void {
+  const ms = Math.round(performance.now() - started);
+  input.onRequest({ method, path, status, refused, bytesOut: tally.out, bytesIn: tally.in, ms });
+}
+
+function sentenceOf(error: unknown): string {
+  return `ags cannot sign this request in: ${error instanceof AgsError ? `${error.message} ${error.hint ?? ''}` : 'an error of its own.'}`;
 }
 
 async function nextHead(line: Line, served: number): ReturnType<typeof readHead<RequestHead>> {
   const limit = line.input.headMs ?? HEAD_MS;
   const giveUp = (): unknown => line.client.socket.destroy();
-  let timer = setTimeout(giveUp, served === 0 ? limit : IDLE_MS);
+  let timer: NodeJS.Timeout | undefined;
+  if (served === 0) timer = setTimeout(giveUp, limit);
+  else awaitNext(line);
   const result = await readHead(line.client.source, readRequestHead, () => {
+    line.isIdle = false;
     clearTimeout(timer);
     timer = setTimeout(giveUp, limit);
   });
-  clearTimeout(timer);
+  line.isIdle = false;
+  if (timer !== undefined) clearTimeout(timer);
   return result;
+}
+
+/** One timer for all requests of a connection: making one costs more than winding it up. */
+function awaitNext(line: Line): void {
+  line.isIdle = true;
+  if (line.idle !== null) return void line.idle.refresh();
+  line.idle = setTimeout(() => line.isIdle && line.client.socket.destroy(), line.input.idleMs ?? IDLE_MS);
 }
 
 interface Exchange {
   readonly head: RequestHead;
+  readonly secrets: readonly LiveSecret[];
   readonly tally: Tally;
   readonly request: Rewritten;
   readonly upgrade: boolean;
@@ -202,10 +243,10 @@ interface Upload {
 async function transfer(line: Line, origin: End, given: Exchange): Promise<{ relayed: Relayed; upload: Upload }> {
   const { input, client } = line;
   const { head, tally } = given;
-  const redactor = input.secrets.length === 0 ? null : createRedactor(secretForms(input.secrets, given.request.hide));
+  const { secrets } = given;
+  const redactor = secrets.length === 0 ? null : createRedactor(secretForms(secrets, given.request.hide));
   const upload: Upload = { state: 'sending', problem: null };
-  // Not awaited at once, so it may not reject; whatever goes wrong there ends the exchange.
-  const uploading = sendRequest(line, origin, given, upload).catch(() => origin.socket.destroy());
+  const uploading = sendRequest(line, origin, given, upload);
   const count = (direction: 'in' | 'out', bytes: number): boolean => {
     tally[direction] += bytes;
     if (input.count(direction, bytes)) return true;
@@ -233,35 +274,59 @@ async function transfer(line: Line, origin: End, given: Exchange): Promise<{ rel
   return { relayed, upload };
 }
 
+// Not awaited at once, so it may not reject; whatever goes wrong there ends the exchange.
 async function sendRequest(line: Line, origin: End, given: Exchange, upload: Upload): Promise<void> {
-  const { input, client } = line;
-  const body = createBody(given.head.body);
-  const stop = (state: Upload['state'], problem: string | null = null): void => {
-    upload.state = state;
-    upload.problem = problem;
+  try {
+    const { head, request } = given;
+    const bodiless = head.body.kind === 'none' || (head.body.kind === 'length' && head.body.bytes === 0);
+    // Most requests; nothing of this has to wait for anything.
+    const problem = bodiless
+      ? passOut(line, origin, given, request.bytes)
+      : await sendWithBody(line, origin, given, upload);
+    upload.state = (problem instanceof Promise ? await problem : problem) ?? 'sent';
     // The response will not come, and whoever waits for it is told so by this.
-    if (state !== 'sent') origin.socket.destroy();
-  };
+    if (upload.state !== 'sent') origin.socket.destroy();
+  } catch {
+    origin.socket.destroy();
+  }
+}
+
+type Stopped = Exclude<Upload['state'], 'sending' | 'sent'> | null;
+
+/** Null: all of it has gone. */
+async function sendWithBody(line: Line, origin: End, given: Exchange, upload: Upload): Promise<Stopped> {
+  const { source } = line.client;
+  const body = createBody(given.head.body);
   let before: Buffer | null = given.request.bytes;
-  let done = given.head.body.kind === 'none' || (given.head.body.kind === 'length' && given.head.body.bytes === 0);
-  while (!done || before !== null) {
+  for (let done = false; !done || before !== null; before = null) {
     let bytes = before ?? EMPTY;
     // Without its body's beginning at hand, the head goes alone: the client may wait for an answer to it.
-    if (!done && (before === null || client.source.waiting)) {
-      const chunk = await client.source.read();
-      if (chunk === null) return stop('client gone');
+    if (before === null || source.waiting) {
+      const next = source.read();
+      const chunk = next instanceof Promise ? await next : next;
+      if (chunk === null) return 'client gone';
       const taken = body.take(chunk);
-      if ('bad' in taken) return stop('bad', taken.bad);
-      client.source.unread(taken.rest);
+      if ('bad' in taken) {
+        upload.problem = taken.bad;
+        return 'bad';
+      }
+      source.unread(taken.rest);
       done = taken.done;
       bytes = before === null ? taken.used : Buffer.concat([before, taken.used]);
     }
-    before = null;
-    given.tally.out += bytes.length;
-    if (!input.count('out', bytes.length)) return stop('spent');
-    if (!(await send(origin.socket, bytes))) return stop('origin gone');
+    const passed = passOut(line, origin, given, bytes);
+    const stopped = passed instanceof Promise ? await passed : passed;
+    if (stopped !== null) return stopped;
   }
-  stop('sent');
+  return null;
+}
+
+function passOut({ input }: Line, origin: End, { tally }: Exchange, bytes: Buffer): Stopped | Promise<Stopped> {
+  tally.out += bytes.length;
+  if (!input.count('out', bytes.length)) return 'spent';
+  const sent = send(origin.socket, bytes);
+  if (sent instanceof Promise) return sent.then((taken) => (taken ? null : 'origin gone'));
+  return sent ? null : 'origin gone';
 }
 
 const EMPTY = Buffer.alloc(0);

@@ -1,9 +1,9 @@
 // gateway/judge.ts: may this request go on, and as what? Pure but for the rules that are asked.
 // Invariant: what the rules were asked about is what is sent.
-import { hostAndPort, hostInUrl } from '../protocol/host-name.ts';
+import type { Field } from './head.ts';
 import type { RequestHead } from './request-head.ts';
 import { type LiveSecret, type Rewritten, rewriteRequest, secretProblem } from './request-rewrite.ts';
-import { type Place, readTarget } from './request-target.ts';
+import { type Place, readTarget, writtenHost } from './request-target.ts';
 
 export interface Rules {
   readonly secrets: readonly LiveSecret[];
@@ -23,10 +23,11 @@ export function judge(at: Place & Rules, head: RequestHead): Judged {
     sentence: `ags refuses this request: ${problem}.`,
   });
   // TRACE shows a request with the secrets in it to the client.
-  if (NEVER.includes(method.toUpperCase())) return say('-', 405, `${method} is not served here`);
+  const upper = method.toUpperCase();
+  if (NEVER.includes(upper)) return say('-', 405, `${method} is not served here`);
   // "delete" is another method than DELETE to the rules, and the same to some servers.
-  if (method !== method.toUpperCase()) return say('-', 400, 'its method is not in upper case');
-  if (!at.anyPath && head.headers.some(([name]) => OVERRIDES.includes(name.toLowerCase()))) {
+  if (method !== upper) return say('-', 400, 'its method is not in upper case');
+  if (!at.anyPath && head.headers.some(isOverride)) {
     return say('-', 400, 'a header names another method or path than its first line');
   }
   const target = readTarget(head, at);
@@ -41,8 +42,7 @@ export function judge(at: Place & Rules, head: RequestHead): Judged {
   // Any other protocol is ignored, which HTTP allows: the request is answered as if nothing had been asked.
   const upgrade =
     head.upgrade === 'websocket' && method === 'GET' && head.body.kind === 'none' && head.version === '1.1';
-  const usual = at.upstream === 'https' ? 443 : 80;
-  const host = at.port === usual ? hostInUrl(at.host) : hostAndPort(at.host, at.port);
+  const host = writtenHost(at);
   const request = rewriteRequest(head, { target: path + target.query, host, secrets: at.secrets, upgrade });
   return { path, request, upgrade };
 }
@@ -57,3 +57,7 @@ const OVERRIDES: readonly string[] = [
   'x-original-url',
   'x-rewrite-url',
 ];
+
+function isOverride([name]: Field): boolean {
+  return (name[0] === 'x' || name[0] === 'X') && OVERRIDES.includes(name.toLowerCase());
+}

@@ -5,7 +5,7 @@ import { hostAndPort, type HostName } from '../protocol/host-name.ts';
 import { failureSentence, policySentence } from './answers.ts';
 import type { Asks } from './asks.ts';
 import type { Dialer } from './dial.ts';
-import { openOrigin } from './relay.ts';
+import { openOrigin } from './own-buffer.ts';
 import type { Rules, Verdict } from './rules.ts';
 import type { Visit } from './visit.ts';
 

@@ -1,7 +1,8 @@
 // gateway/relay.ts: bytes from one socket to another, both ways, as fast as Node can.
 // Invariants: nothing is read that cannot be written (a slow reader slows the writer, memory does not grow); the end of one
 // direction is passed on and leaves the other open; bytes are counted before they leave.
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { giveBuffer, letGo, type Sink, takeBytes } from './own-buffer.ts';
 
 export interface Counter {
   /** False: the budget is spent, and the connection ends. */
@@ -9,46 +10,12 @@ export interface Counter {
   in(bytes: number): void;
 }
 
-/** Reading into a buffer of its own, an origin's bytes are written to the client without a copy. */
-interface FastReader {
-  readonly buffer: Buffer;
-  sink: ((chunk: Buffer) => boolean) | null;
-  /** What it said before there was anybody to give it to. */
-  early: Buffer | null;
-}
-
-const readers = new WeakMap<Socket, FastReader>();
-
-// Pages of a buffer that were never written take no memory, so an idle connection is cheap. Used again, because making 64 kB
-// for each of thousands of connections in a second keeps the garbage collector busy.
-const BUFFER_BYTES = 65_536;
-const KEPT = 64;
-const spare: Buffer[] = [];
 const HALF_CLOSED_MS = 120_000;
 /** For the last bytes to somebody who does not take them. */
 const FAREWELL_MS = 60_000;
+/** From here on a buffer of its own is worth its making. */
+const MANY_BYTES = 262_144;
 const NOTHING: Buffer = Buffer.alloc(0);
-
-export function openOrigin(address: string, port: number): Socket {
-  const reader: FastReader = { buffer: spare.pop() ?? Buffer.allocUnsafeSlow(BUFFER_BYTES), sink: null, early: null };
-  const socket = connect({
-    host: address,
-    port,
-    allowHalfOpen: true,
-    noDelay: true,
-    onread: {
-      buffer: reader.buffer,
-      callback(size) {
-        const chunk = reader.buffer.subarray(0, size);
-        if (reader.sink !== null) return reader.sink(chunk);
-        reader.early = Buffer.from(chunk);
-        return false;
-      },
-    },
-  });
-  readers.set(socket, reader);
-  return socket;
-}
 
 /** `done` is called once, when both sockets are closed. */
 export function relay(input: {
@@ -63,42 +30,39 @@ export function relay(input: {
   readonly done: () => void;
   /** How long there may be silence when one side has said everything. */
   readonly halfClosedMs?: number;
+  /** How a client that sends much is read. */
+  readonly giveBuffer?: typeof giveBuffer;
 }): void {
   const { client, origin, counter } = input;
-  let waiting = false;
   const end = (): void => {
     client.destroy();
     origin.destroy();
   };
   let { firstWords } = input;
   let held = NOTHING;
-  const send = (chunk: Buffer): void => {
-    if (firstWords === null) return pass(chunk);
-    held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+  const hear = (chunk: Buffer): boolean => {
+    if (firstWords === null) return sendOut(chunk);
+    // The buffer it is in will be read into again.
+    held = Buffer.concat([held, chunk]);
     const answer = firstWords(held);
-    if (answer === 'more') return;
-    if (answer === 'end') return end();
+    if (answer === 'more') return true;
+    if (answer === 'end') return stop();
     firstWords = null;
-    pass(held);
+    const all = held;
     held = NOTHING;
+    return sendOut(all);
   };
-  const pass = (chunk: Buffer): void => {
-    if (!counter.out(chunk.length)) return end();
-    // What the kernel took at once needs no pause, however large it was.
-    if (origin.write(chunk) || origin.writableLength === 0) return;
-    waiting = true;
-    client.pause();
-    origin.once('drain', () => client.resume());
-  };
-  const receive = (chunk: Buffer): boolean => {
-    counter.in(chunk.length);
-    client.write(chunk);
-    if (client.writableLength === 0) return true;
-    // The kernel has not taken all of it: the buffer is not ours again before it has.
-    client.write(NOTHING, () => origin.resume());
+  const stop = (): false => {
+    end();
     return false;
   };
-  const reader = readers.get(origin);
+  const toOrigin = createWriter(client, origin);
+  const toClient = createWriter(origin, client);
+  const sendOut = (chunk: Buffer): boolean => (counter.out(chunk.length) ? toOrigin(chunk) : stop());
+  const sendIn = (chunk: Buffer): boolean => {
+    counter.in(chunk.length);
+    return toClient(chunk);
+  };
   const closed = (): void => {
     if (!client.closed || !origin.closed) {
       const [first, other] = client.closed ? [client, origin] : [origin, client];
@@ -106,7 +70,8 @@ export function relay(input: {
       if (!first.readableEnded || !first.writableFinished) return end();
       return void other.setTimeout(FAREWELL_MS, end);
     }
-    if (reader !== undefined) keep(reader);
+    letGo(client);
+    letGo(origin);
     input.done();
   };
   if (client.closed || origin.closed) {
@@ -115,7 +80,6 @@ export function relay(input: {
   }
   client.on('close', closed);
   origin.on('close', closed);
-  client.on('data', send);
   // Whoever has said everything may still listen; but whether it is still there is not known, so silence has an end then.
   const passEnd = (from: Socket, to: Socket): void => {
     to.end();
@@ -123,25 +87,42 @@ export function relay(input: {
   };
   client.on('end', () => passEnd(client, origin));
   origin.on('end', () => passEnd(origin, client));
-  if (input.fromOrigin.length > 0) receive(input.fromOrigin);
-  if (reader === undefined) {
-    origin.on('data', (chunk: Buffer) => {
-      if (!receive(chunk)) origin.pause();
-    });
-  } else {
-    if (reader.early !== null) receive(reader.early);
-    reader.early = null;
-    reader.sink = receive;
-  }
-  if (input.fromClient.length > 0) send(input.fromClient);
+  begin(origin, input.fromOrigin, sendIn, input.giveBuffer);
+  begin(client, input.fromClient, hear, input.giveBuffer);
   // A socket tells its end also while it is paused, and then before anybody was here to listen.
   if (client.readableEnded) passEnd(client, origin);
   if (origin.readableEnded) passEnd(origin, client);
-  origin.resume();
-  if (!waiting) client.resume();
 }
 
-function keep(reader: FastReader): void {
-  if (spare.length < KEPT) spare.push(reader.buffer);
-  reader.sink = null;
+/** Returns false if `to` still needs the bytes; `from` is read on when it does not. */
+function createWriter(from: Socket, to: Socket): Sink {
+  let waiting = false;
+  const onTaken = (): void => {
+    if (!waiting || to.writableLength > 0) return;
+    waiting = false;
+    from.resume();
+  };
+  return (chunk) => {
+    to.write(chunk, onTaken);
+    // What the kernel took at once needs no pause, however large it was.
+    waiting = to.writableLength > 0;
+    return !waiting;
+  };
+}
+
+function begin(from: Socket, first: Buffer, sink: Sink, give = giveBuffer): void {
+  const before = from.read() as Buffer | null;
+  if (!takeBytes(from, sink)) {
+    let bytes = 0;
+    let given = false;
+    from.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (!sink(chunk)) from.pause();
+      else if (!given && bytes >= MANY_BYTES) given = give(from, sink);
+    });
+  }
+  let more = first.length === 0 || sink(first);
+  if (before !== null) more = sink(before) && more;
+  if (more) from.resume();
+  else from.pause();
 }

@@ -9,6 +9,7 @@ import {
   type Framing,
   type HeadResult,
   isKept,
+  lineEnd,
   listOf,
   readFields,
   readFraming,
@@ -31,7 +32,7 @@ export interface RequestHead {
 }
 
 const MAX_TARGET_BYTES = 32_768;
-const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP\/([0-9])\.([0-9])$/;
+const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP\/([0-9]\.[0-9])$/;
 
 /** Whoever asks again with more bytes says how many were `seen`, so that a slow head is not searched over and over. */
 export function readRequestHead(bytes: Buffer, seen = 0): HeadResult<RequestHead> {
@@ -41,14 +42,16 @@ export function readRequestHead(bytes: Buffer, seen = 0): HeadResult<RequestHead
   const end = findHeadEnd(bytes, seen);
   if (end === null) return { kind: 'more' };
   if (typeof end !== 'number') return end.status === 431 && isTargetTooLong(bytes) ? targetTooLong() : end;
-  const lines = bytes.toString('latin1', 0, end - 4).split('\r\n');
-  const [, method = '', target = '', major, minor] = LINE.exec(lines[0] ?? '') ?? [];
-  if (method === '') return bad('its first line is not that of a request');
-  if (major !== '1' || (minor !== '0' && minor !== '1')) return bad('its version of HTTP is not spoken here', 505);
+  const text = bytes.toString('latin1', 0, end - 4);
+  const firstEnd = lineEnd(text, 0);
+  const line = LINE.exec(text.slice(0, firstEnd));
+  if (line === null) return bad('its first line is not that of a request');
+  const [method, target, version] = [line[1] ?? '', line[2] ?? '', line[3] ?? ''];
+  if (version !== '1.1' && version !== '1.0') return bad('its version of HTTP is not spoken here', 505);
   if (target.length > MAX_TARGET_BYTES) return targetTooLong();
-  const headers = readFields(lines);
+  const headers = readFields(text, firstEnd + 2);
   if ('kind' in headers) return headers;
-  return complete(method, target, minor === '1' ? '1.1' : '1.0', headers, end);
+  return complete(method, target, version, headers, end);
 }
 
 function complete(

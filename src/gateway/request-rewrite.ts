@@ -8,6 +8,8 @@ export interface LiveSecret {
   /** Lower case. */
   readonly header: string;
   readonly value: string;
+  /** Of one that expires: asked before every request, and used in place of `value`. Rejects with a sentence for the client. */
+  readonly renew?: () => Promise<string>;
   readonly placeholder: string;
   /** The whole header with `{}` for the value, set on every request; null: the placeholder is replaced where it stands. */
   readonly send: string | null;
@@ -23,14 +25,11 @@ export function rewriteRequest(
   head: RequestHead,
   to: { target: string; host: string; secrets: readonly LiveSecret[]; upgrade: boolean },
 ): Rewritten {
-  const dropped = new Set([
-    ...listOf(head.headers, 'connection'),
-    ...OURS,
-    ...(to.secrets.length > 0 ? UNREADABLE : []),
-  ]);
-  let fields = head.headers.filter(([name]) => {
+  const named = listOf(head.headers, 'connection');
+  const hidden = to.secrets.length > 0 ? UNREADABLE : [];
+  let fields: readonly Field[] = head.headers.filter(([name]) => {
     const lower = name.toLowerCase();
-    return !dropped.has(lower) && !lower.startsWith('proxy-');
+    return !OURS.has(lower) && !named.includes(lower) && !hidden.includes(lower) && !lower.startsWith('proxy-');
   });
   const hide: string[] = [];
   for (const secret of to.secrets) fields = putIn(fields, secret, hide);
@@ -45,7 +44,7 @@ export function rewriteRequest(
 }
 
 /** Written by us, or good for one hop only. */
-const OURS: readonly string[] = [
+const OURS: ReadonlySet<string> = new Set([
   'host',
   'content-length',
   'transfer-encoding',
@@ -55,7 +54,7 @@ const OURS: readonly string[] = [
   'http2-settings',
   'te',
   'expect',
-];
+]);
 
 /** With these an answer would be compressed, and a secret in it could not be seen. */
 const UNREADABLE: readonly string[] = ['accept-encoding', 'sec-websocket-extensions'];
@@ -86,6 +85,13 @@ function fillIn(value: string, secret: LiveSecret, hide: string[]): string {
   const written = Buffer.from(filled, 'latin1').toString('base64');
   hide.push(written.replace(/=+$/, ''));
   return scheme + written;
+}
+
+/** As they are now. Throws what a `renew` throws. */
+export async function presentSecrets(secrets: readonly LiveSecret[]): Promise<readonly LiveSecret[]> {
+  return Promise.all(
+    secrets.map(async (secret) => (secret.renew === undefined ? secret : { ...secret, value: await secret.renew() })),
+  );
 }
 
 /** What cannot be put into a header; null: all can. A line break would begin a header of its own. */

@@ -1,7 +1,7 @@
 // gateway/request-target.ts: which path of which host a request asks for, in one spelling.
 // Invariant: the path that is decided about is the path that is sent, and a path that servers read in different ways is
 // refused. What a server could still read in two ways is decided about in both.
-import { canonicalHost } from '../protocol/host-name.ts';
+import { canonicalHost, hostAndPort, hostInUrl } from '../protocol/host-name.ts';
 import { headerValues, type RequestHead } from './request-head.ts';
 
 export interface Place {
@@ -37,12 +37,15 @@ export function readTarget(head: RequestHead, place: Place): Target {
   if (local.includes('#')) return refused('its target has a fragment');
   const inside = stripBase(written, place.basePath);
   if (inside === null) return { kind: 'refused', status: 404, problem: 'nothing is served there' };
-  if (place.anyPath) return { kind: 'target', path: inside, readings: [inside], query };
+  if (place.anyPath || PLAIN.test(inside)) return { kind: 'target', path: inside, readings: [inside], query };
   const problem = pathProblem(inside);
   if (problem !== null) return refused(problem);
   const path = inside.replaceAll(/%[0-9a-f]{2}/gi, plainOrUpper);
   return { kind: 'target', path, readings: readingsOf(path), query };
 }
+
+/** Of characters that mean nothing but themselves, and no part empty or beginning with a dot: nobody reads it in another way. */
+const PLAIN = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+\/?$/;
 
 const elsewhere: Target = { kind: 'refused', status: 421, problem: 'it names another host than the connection does' };
 
@@ -58,9 +61,16 @@ function refused(problem: string): Target {
   return { kind: 'refused', status: 400, problem };
 }
 
+/** As it stands in a `Host`. */
+export function writtenHost({ upstream, host, port }: Place): string {
+  return port === USUAL[upstream] ? hostInUrl(host) : hostAndPort(host, port);
+}
+
+const USUAL = { https: 443, http: 80 } as const;
+
 function isPlace(text: string, place: Place): boolean {
-  const usual = place.upstream === 'https' ? 443 : 80;
-  if (text === place.host && place.port === usual) return true;
+  if (text === writtenHost(place)) return true;
+  const usual = USUAL[place.upstream];
   const [, name = '', digits] = /^(\[[^\]]*\]|[^:]*)(?::([1-9][0-9]{0,4}))?$/.exec(text) ?? [];
   return canonicalHost(name)?.host === place.host && Number(digits ?? usual) === place.port;
 }

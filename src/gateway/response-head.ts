@@ -7,6 +7,7 @@ import {
   type Framing,
   type HeadResult,
   isKept,
+  lineEnd,
   readFields,
   readFraming,
 } from './head.ts';
@@ -30,26 +31,28 @@ export function readResponseHead(bytes: Buffer, requestMethod: string, seen = 0)
   const end = findHeadEnd(bytes, seen);
   if (end === null) return { kind: 'more' };
   if (typeof end !== 'number') return end;
-  const lines = bytes.toString('latin1', 0, end - 4).split('\r\n');
-  const [, minor, digits, reason = ''] = LINE.exec(lines[0] ?? '') ?? [];
-  if (minor === undefined) return bad('its first line is not that of a response');
-  const headers = readFields(lines);
+  const text = bytes.toString('latin1', 0, end - 4);
+  const firstEnd = lineEnd(text, 0);
+  const line = LINE.exec(text.slice(0, firstEnd));
+  if (line === null) return bad('its first line is not that of a response');
+  const headers = readFields(text, firstEnd + 2);
   if ('kind' in headers) return headers;
-  const version = minor === '1' ? '1.1' : '1.0';
+  const version = line[1] === '1' ? '1.1' : '1.0';
   const framing = readFraming(withPlainCoding(headers), version);
   if (framing?.kind === 'bad') return framing;
-  const status = Number(digits);
+  const status = Number(line[2]);
   const bare = requestMethod === 'HEAD' || status < 200 || status === 204 || status === 304;
   const body: Framing = bare ? { kind: 'none' } : (framing ?? { kind: 'until-close' });
   const keepAlive = body.kind !== 'until-close' && isKept(headers, version);
-  return { kind: 'head', head: { status, reason, version, headers, bytes: end, body, keepAlive } };
+  return { kind: 'head', head: { status, reason: line[3] ?? '', version, headers, bytes: end, body, keepAlive } };
 }
 
 // Servers write "Chunked" too; what they write is not forwarded by anybody who could take it for something else.
 function withPlainCoding(headers: readonly Field[]): readonly Field[] {
-  return headers.map((field) =>
-    field[0].length === 17 && field[0].toLowerCase() === 'transfer-encoding'
-      ? [field[0], field[1].toLowerCase()]
-      : field,
-  );
+  if (!headers.some(isCoding)) return headers;
+  return headers.map((field) => (isCoding(field) ? [field[0], field[1].toLowerCase()] : field));
+}
+
+function isCoding([name]: Field): boolean {
+  return name.length === 17 && name.toLowerCase() === 'transfer-encoding';
 }

@@ -67,7 +67,10 @@ async function relayFinal(relay: Relay, head: ResponseHead): Promise<Relayed> {
   const kept = head.keepAlive && !relay.last;
   const start = writeHead(relay, head, kept ? 'keep-alive' : 'close');
   if (head.body.kind === 'none' || (head.body.kind === 'length' && head.body.bytes === 0)) {
-    return (await relay.write(start)) ? { kind: 'passed', status, kept } : { kind: 'broken', status };
+    const sent = relay.write(start);
+    return (sent instanceof Promise ? await sent : sent)
+      ? { kind: 'passed', status, kept }
+      : { kind: 'broken', status };
   }
   return (await relayBody(relay, head, start)) ? { kind: 'passed', status, kept } : { kind: 'broken', status };
 }
@@ -83,7 +86,8 @@ async function relayBody(relay: Relay, head: ResponseHead, start: Buffer): Promi
     before = null;
   }
   for (;;) {
-    const chunk = await source.read();
+    const next = source.read();
+    const chunk = next instanceof Promise ? await next : next;
     if (chunk === null) {
       if (head.body.kind !== 'until-close' || source.state !== 'ended') return false;
       return redactor === null ? true : relay.write(redactor.end());
@@ -91,7 +95,8 @@ async function relayBody(relay: Relay, head: ResponseHead, start: Buffer): Promi
     const taken = body.take(chunk);
     if ('bad' in taken || !relay.count(taken.used.length)) return false;
     const piece = redactor === null ? taken.used : redact(redactor, taken, chunked);
-    if (!(await relay.write(before === null ? piece : Buffer.concat([before, piece])))) return false;
+    const sent = relay.write(before === null ? piece : Buffer.concat([before, piece]));
+    if (!(sent instanceof Promise ? await sent : sent)) return false;
     before = null;
     if (!taken.done) continue;
     source.unread(taken.rest);
@@ -110,27 +115,28 @@ function redact(redactor: Redactor, taken: Taken, chunked: boolean): Buffer {
 
 /** Null: a response that comes before the final one. */
 function writeHead(relay: Relay, head: ResponseHead, connection: string | null): Buffer {
-  const dropped = new Set([...listOf(head.headers, 'connection'), ...HOP]);
+  const named = listOf(head.headers, 'connection');
   let text = `HTTP/1.1 ${head.status} ${head.reason}\r\n`;
-  for (const [name, value] of head.headers) if (passes(name, dropped)) text += `${name}: ${value}\r\n`;
+  for (const [name, value] of head.headers) if (passes(name, named)) text += `${name}: ${value}\r\n`;
   if (connection !== null) text += `Connection: ${connection}\r\n`;
   const bytes = Buffer.from(`${text}\r\n`, 'latin1');
   return relay.redactor === null ? bytes : Buffer.concat([relay.redactor.pass(bytes), relay.redactor.end()]);
 }
 
 // Alt-Svc would lead the client to another port or to QUIC.
-const HOP: readonly string[] = [
+const HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
   'upgrade',
   'alt-svc',
   'proxy-connection',
   'proxy-authenticate',
-];
+]);
 /** These say where the response ends, whatever `Connection` claims. */
 const FRAMING: readonly string[] = ['content-length', 'transfer-encoding'];
 
-function passes(name: Field[0], dropped: ReadonlySet<string>): boolean {
+/** `named`: by `Connection`. */
+function passes(name: Field[0], named: readonly string[]): boolean {
   const lower = name.toLowerCase();
-  return FRAMING.includes(lower) || !dropped.has(lower);
+  return FRAMING.includes(lower) || (!HOP.has(lower) && !named.includes(lower));
 }

@@ -27,9 +27,11 @@ export function compileRules(list: readonly NetworkRule[]): Rules {
     else rules.push(rule);
   }
   const about = (host: string): readonly NetworkRule[] => {
-    const found = [...(byHost.get(host) ?? [])];
-    for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1))
-      found.push(...(byHost.get(`*${host.slice(dot)}`) ?? []));
+    let found: readonly NetworkRule[] = byHost.get(host) ?? [];
+    for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
+      const more = byHost.get(`*${host.slice(dot)}`);
+      if (more !== undefined) found = [...found, ...more];
+    }
     return found;
   };
   return {

@@ -218,6 +218,10 @@ export function createVisits(input: VisitsInput): Visits {
 
 // To find the program behind a connection takes a look at every process inside: not for more than a few in a second.
 const LOOKS_PER_SECOND = 10;
+// The kernel goes through all connections of the machine for a look, those closed within the last minute included. Where that
+// takes long, it is done seldom.
+const QUICK_MS = 5;
+const REST = 20;
 
 function createAskers(
   who: VisitsInput['who'],
@@ -225,12 +229,22 @@ function createAskers(
 ): { ask(peerPort: number | undefined): Promise<string | undefined> | null } {
   let second = 0;
   let looks = 0;
+  let lastMs = 0;
+  let restUntil = 0;
   return {
     ask(peerPort) {
       if (who === null || peerPort === undefined) return null;
-      const current = Math.floor(now() / 1000);
+      const begun = now();
+      const current = Math.floor(begun / 1000);
       if (current !== second) [second, looks] = [current, 0];
-      return ++looks > LOOKS_PER_SECOND ? null : who(peerPort).catch(() => undefined);
+      if (begun < restUntil || ++looks > LOOKS_PER_SECOND) return null;
+      if (lastMs > QUICK_MS) restUntil = begun + lastMs * REST;
+      return who(peerPort)
+        .catch(() => undefined)
+        .finally(() => {
+          lastMs = now() - begun;
+          if (lastMs > QUICK_MS) restUntil = Math.max(restUntil, begun + lastMs * REST);
+        });
     },
   };
 }

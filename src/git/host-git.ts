@@ -65,6 +65,16 @@ export function stagingGit(
   });
 }
 
+/** Files of a commit, written by us into a directory of ours: the same repository, with a work tree and an index of our choice. */
+export function checkoutGit(
+  place: { gitDir: string; workTree: string; index: string; settings: readonly string[] },
+  args: readonly string[],
+  options: Pick<RunOptions, 'input' | 'maxBytes' | 'timeoutMs'> = {},
+): Promise<Finished> {
+  const env = { ...ISOLATED_ENV, GIT_DIR: place.gitDir, GIT_WORK_TREE: place.workTree, GIT_INDEX_FILE: place.index };
+  return run(['git', ...QUIET, ...place.settings, ...args], { ...options, cwd: place.workTree, env });
+}
+
 export const ISOLATED_ENV = {
   ...BASE_ENV,
   HOME: '/nonexistent',

@@ -1,7 +1,7 @@
 // git/private-git.ts: the git directory a sandbox gets: its own refs, index and settings over borrowed, read-only objects.
 // Invariant: made without running git, from facts read beforehand; nothing of the user's settings but harmless ones goes
 // in (no remotes, no credentials, no hooks, no filters), and the host never reads any of it again.
-import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { copyReal, realFile } from './copy-real.ts';
 import type { Repository } from './inspect.ts';
@@ -22,28 +22,76 @@ export function createPrivateGit(input: {
   checkStat: 'full' | 'minimal';
   /** Places outside of the project that the user shows to the sandbox. */
   shown: readonly string[];
+  /** For a workspace that does not stand on the user's files: what it is at in place of what they are at. */
+  at?: Checkout;
 }): PrivateGit {
   const { repository, directory, checkStat } = input;
-  const places = { root: repository.root, commonDir: repository.commonDir, shown: input.shown };
+  const { objects, alternates, modules } = borrow(repository, input.shown);
+  if (input.at === undefined) writeGitDir({ directory, repository, checkStat, alternates });
+  else writeCheckout({ directory, repository, at: input.at, alternates });
+  for (const { name, from, alternates: lenders } of modules)
+    writeSubmodule(from, join(directory, 'modules', name), lenders, checkStat, settingLines(repository, WHO));
+  return { directory, objects };
+}
+
+/** A commit that is checked out on a branch which the user's repository does not have, or has elsewhere. */
+export interface Checkout {
+  /** In full: refs/heads/ags/fix-login. */
+  readonly branch: string;
+  readonly commit: string;
+  /** The file that fits the workspace. */
+  readonly index: string;
+  /** Lines for info/exclude. */
+  readonly exclude: readonly string[];
+}
+
+/** Object stores of the host that a private git directory borrows from, each with the place where it is mounted read-only. */
+export function borrowedObjects(repository: Repository, shown: readonly string[]): PrivateGit['objects'] {
+  return borrow(repository, shown).objects;
+}
+
+interface Borrowed {
+  readonly objects: PrivateGit['objects'];
+  readonly alternates: readonly string[];
+  readonly modules: readonly { readonly name: string; readonly from: string; readonly alternates: readonly string[] }[];
+}
+
+function borrow(repository: Repository, shown: readonly string[]): Borrowed {
+  const places = { root: repository.root, commonDir: repository.commonDir, shown };
   const objects: { from: string; to: string }[] = [];
-  const borrow = (gitDir: string, to: string): string[] =>
+  const lenders = (gitDir: string, to: string): string[] =>
     objectStores(gitDir, places).map(({ path, inWorkspace }, i) => {
       if (inWorkspace) return path;
       objects.push({ from: path, to: `${to}/${i}` });
       return `${to}/${i}`;
     });
-  writeGitDir({ directory, repository, checkStat, alternates: borrow(repository.commonDir, OBJECTS_DIR) });
+  const alternates = lenders(repository.commonDir, OBJECTS_DIR);
   // Those of a linked worktree are its own.
-  const modules = join(repository.gitDir, 'modules');
-  for (const name of submodules(modules))
-    writeSubmodule(
-      join(modules, name),
-      join(directory, 'modules', name),
-      borrow(join(modules, name), `${OBJECTS_DIR}/modules/${name}`),
-      checkStat,
-      settingLines(repository, WHO),
-    );
-  return { directory, objects };
+  const dir = join(repository.gitDir, 'modules');
+  const modules = submodules(dir).map((name) => ({
+    name,
+    from: join(dir, name),
+    alternates: lenders(join(dir, name), `${OBJECTS_DIR}/modules/${name}`),
+  }));
+  return { objects, alternates, modules };
+}
+
+function writeCheckout(input: {
+  directory: string;
+  repository: Repository;
+  at: Checkout;
+  alternates: readonly string[];
+}): void {
+  const { directory, repository, at } = input;
+  skeleton(directory, input.alternates);
+  writeFileSync(join(directory, 'HEAD'), `ref: ${at.branch}\n`);
+  const refs = repository.refs.filter((ref) => ref.name !== at.branch);
+  writeRefs(directory, allRefs({ refs, headRef: at.branch, headCommit: at.commit }));
+  writeFileSync(join(directory, 'config'), settingsFile(repository, 'minimal', WHOLE_TREE));
+  for (const name of ['info/exclude', 'shallow']) copyReal(repository.commonDir, name, directory);
+  if (at.exclude.length > 0)
+    appendFileSync(join(directory, 'info/exclude'), `\n${at.exclude.map((line) => `${line}\n`).join('')}`);
+  copyFileSync(at.index, join(directory, 'index'));
 }
 
 function writeGitDir(input: {
@@ -59,10 +107,7 @@ function writeGitDir(input: {
     join(directory, 'HEAD'),
     repository.headRef === null ? `${repository.headCommit}\n` : `ref: ${repository.headRef}\n`,
   );
-  writeFileSync(
-    join(directory, 'packed-refs'),
-    ['# pack-refs with: sorted', ...allRefs(repository).map((ref) => `${ref.oid} ${ref.name}`), ''].join('\n'),
-  );
+  writeRefs(directory, allRefs(repository));
   writeFileSync(join(directory, 'config'), settingsFile(repository, input.checkStat));
   copyState(gitDir, repository.commonDir, directory);
   // Where a detached HEAD was detached stands in its log alone.
@@ -72,8 +117,19 @@ function writeGitDir(input: {
   }
 }
 
+function writeRefs(directory: string, refs: Repository['refs']): void {
+  writeFileSync(
+    join(directory, 'packed-refs'),
+    ['# pack-refs with: sorted', ...refs.map((ref) => `${ref.oid} ${ref.name}`), ''].join('\n'),
+  );
+}
+
 /** In git's order, which is that of bytes. HEAD may name a ref outside of the usual places. */
-function allRefs({ refs, headRef, headCommit }: Repository): Repository['refs'] {
+function allRefs({
+  refs,
+  headRef,
+  headCommit,
+}: Pick<Repository, 'refs' | 'headRef' | 'headCommit'>): Repository['refs'] {
   if (headRef === null || headCommit === null || refs.some((ref) => ref.name === headRef)) return refs;
   return [...refs, { name: headRef, oid: headCommit }].toSorted((a, b) =>
     Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)),
@@ -124,19 +180,22 @@ function copyState(gitDir: string, commonDir: string, directory: string): void {
 const KEPT =
   /^(user\.(name|email)|core\.(autocrlf|eol|safecrlf|filemode|symlinks|ignorecase|precomposeunicode|quotepath|sparsecheckout|sparsecheckoutcone|whitespace)|index\.(sparse|version)|init\.defaultbranch|i18n\..+|pull\.(rebase|ff)|merge\.conflictstyle|extensions\.objectformat)$/;
 
+/** Of a workspace that has every file of its commit, these would be wrong. */
+const WHOLE_TREE = /^(core\.sparsecheckout|core\.sparsecheckoutcone|index\.sparse)$/;
+
 /** What a submodule needs of them: it has settings of its own for the rest. */
 const WHO = /^user\.(name|email)$/;
 
-function settingLines(repository: Repository, kept: RegExp): string[] {
+function settingLines(repository: Repository, kept: RegExp, but?: RegExp): string[] {
   return [...repository.settings]
-    .filter(([key]) => kept.test(key))
+    .filter(([key]) => kept.test(key) && but?.test(key) !== true)
     .map(([key, value]) => {
       const dot = key.indexOf('.');
       return `[${key.slice(0, dot)}]\n\t${key.slice(dot + 1)} = ${quote(value)}`;
     });
 }
 
-function settingsFile(repository: Repository, checkStat: 'full' | 'minimal'): string {
+function settingsFile(repository: Repository, checkStat: 'full' | 'minimal', but?: RegExp): string {
   return [
     '[core]',
     `\trepositoryformatversion = ${repository.objectFormat === 'sha256' ? 1 : 0}`,
@@ -144,7 +203,7 @@ function settingsFile(repository: Repository, checkStat: 'full' | 'minimal'): st
     '\tlogallrefupdates = true',
     // The owner that is seen inside differs from the one in the index when the caller is root: compare time and size alone.
     ...(checkStat === 'minimal' ? ['\tcheckStat = minimal', '\ttrustctime = false'] : []),
-    ...settingLines(repository, KEPT),
+    ...settingLines(repository, KEPT, but),
     // The borrowed objects belong to the host: they cannot be repacked, and packing ours again and again is no use.
     '[gc]\n\tauto = 0',
     '',

@@ -1,9 +1,19 @@
 // lib/control.ts: how a command talks to the runner of a sandbox that is going on: one question, one answer, on a Unix socket
 // in the task's directory, which only its owner can enter.
+// A question may also be answered with a stream: then the socket stays, for as long as both sides want it.
 // Invariant: neither side waits for ever or takes in more than a bounded line, and a runner that is gone is an answer (null).
 import { chmodSync, closeSync, constants, openSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { AgsError, ERRORS, type ErrorCode } from '../protocol/errors.ts';
+
+/** An answer that is a conversation: it gets the socket after the answer `{"stream":true}`. */
+export class StreamAnswer {
+  readonly take: (socket: Socket) => void;
+
+  constructor(take: (socket: Socket) => void) {
+    this.take = take;
+  }
+}
 
 /** The socket goes when it is closed, and at the latest with the directory. It does not keep the process alive. */
 export function serveControl(directory: string, handler: (request: unknown) => Promise<unknown>): { close(): void } {
@@ -42,6 +52,56 @@ export async function callControl(directory: string, request: unknown, timeoutMs
   }
 }
 
+/** A conversation with the runner; null: there is none any more. What came with its first answer is still to be read. */
+export async function openStream(directory: string, request: unknown, timeoutMs: number): Promise<Socket | null> {
+  const place = tryOpen(directory);
+  if (place === null) return null;
+  const socket = connect(place.socket);
+  try {
+    const line = await firstLine(socket, `${JSON.stringify(request)}\n`, timeoutMs);
+    if (line === null) return null;
+    const { stream } = readAnswer(line) as { stream?: unknown };
+    if (stream === true) return socket;
+    throw new Error('the runner gave another answer than was asked for');
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  } finally {
+    place.close();
+  }
+}
+
+function firstLine(socket: Socket, request: string, timeoutMs: number): Promise<string | null> {
+  return new Promise((resolve, reject) => {
+    const finish = (act: () => void): void => {
+      clearTimeout(timer);
+      socket.off('data', take).off('error', gone).off('close', gone);
+      act();
+    };
+    const timer = setTimeout(() => finish(() => reject(noAnswer())), timeoutMs);
+    const gone = (): void => finish(() => resolve(null));
+    let held = Buffer.alloc(0);
+    const take = (chunk: Buffer): void => {
+      held = Buffer.concat([held, chunk]);
+      const end = held.indexOf(0x0a);
+      if (end < 0 && held.length <= MAX_BYTES) return;
+      socket.pause();
+      if (end >= 0 && end + 1 < held.length) socket.unshift(held.subarray(end + 1));
+      finish(() => (end < 0 ? reject(tooLong()) : resolve(held.toString('utf8', 0, end))));
+    };
+    socket.on('data', take).on('error', gone).on('close', gone);
+    socket.write(request);
+  });
+}
+
+function noAnswer(): AgsError {
+  return new AgsError('task.busy', 'The sandbox does not answer.', { hint: 'Try again.' });
+}
+
+function tooLong(): Error {
+  return new Error('the answer of the runner is too long');
+}
+
 const MAX_BYTES = 2 ** 20;
 const MAX_CONNECTIONS = 64;
 const REQUEST_MS = 5000;
@@ -72,7 +132,11 @@ function tryOpen(directory: string): ReturnType<typeof openPlace> | null {
 
 function answer(socket: Socket, handler: (request: unknown) => Promise<unknown>): void {
   const reply = (value: unknown): void => {
-    if (!socket.destroyed) socket.end(`${JSON.stringify(value ?? null)}\n`);
+    if (socket.destroyed) return;
+    if (value instanceof StreamAnswer) {
+      socket.write('{"stream":true}\n');
+      value.take(socket);
+    } else socket.end(`${JSON.stringify(value ?? null)}\n`);
   };
   // A caller that hangs up early is no business of ours.
   socket.on('error', () => socket.destroy());
@@ -131,16 +195,11 @@ function exchange(path: string, request: string, timeoutMs: number): Promise<str
       socket.destroy();
       act();
     };
-    const timer = setTimeout(
-      () => finish(() => reject(new AgsError('task.busy', 'The sandbox does not answer.', { hint: 'Try again.' }))),
-      timeoutMs,
-    );
+    const timer = setTimeout(() => finish(() => reject(noAnswer())), timeoutMs);
     // No socket, or one that nobody listens on, or a runner that died over our question.
     socket.on('error', () => finish(() => resolve(null)));
     socket.on('close', () => finish(() => resolve(null)));
-    collectLine(socket, (line) =>
-      finish(() => (line === null ? reject(new Error('the answer of the runner is too long')) : resolve(line))),
-    );
+    collectLine(socket, (line) => finish(() => (line === null ? reject(tooLong()) : resolve(line))));
     socket.write(request);
   });
 }

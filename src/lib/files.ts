@@ -18,6 +18,7 @@ import {
   type Dirent,
 } from 'node:fs';
 import { join } from 'node:path';
+import { hostPath, type Layer } from '../protocol/spec.ts';
 
 /** A reader sees the old file or the new one, never a part; with `durable` also after a power cut. */
 export function replaceFile(path: string, content: string | Buffer, options: { durable?: boolean } = {}): void {
@@ -45,6 +46,11 @@ export function isWithin(path: string, directory: string): boolean {
 export function directoryIdentity(path: string): string {
   const { dev, ino } = statSync(path, { bigint: true });
   return `${dev},${ino}`;
+}
+
+/** A directory as a layer of a workspace: what is mounted must be what stands here now. */
+export function layerAt(path: string): Layer {
+  return { path: hostPath(path), identity: directoryIdentity(path) };
 }
 
 /** Removes a tree of ours that a sandbox wrote in: directories without permission bits, paths longer than the system's limit. */

@@ -20,6 +20,9 @@ export const WORDS = {
   listen: 'an address with its port such as 127.0.0.1:3128, or unix:/path',
   secretName: 'a name of letters, digits, - and _',
   header: 'the name of a header, such as authorization',
+  hookRun: 'a program and its arguments as a list, or a text for sh -c',
+  hookTime: 'a time from 1s to 10m',
+  readyHook: 'log, protect-branches, no-secrets or format',
   send: 'a text with {} where the value goes, such as "Bearer {}"',
 } as const;
 
@@ -36,6 +39,8 @@ export const PATTERN = /^[^!]/;
 /** Relative, and not able to climb out: no name in it is empty, "." or "..". */
 export const BELOW = /^(?!\.{0,2}(\/|$))[^/]+(\/(?!\.{0,2}(\/|$))[^/]+)*\/?$/;
 export const SECRET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+/** What it comes to is checked where all layers are. */
+export const HOOK_TIME = /^(?=\d)(\d{1,3}m)?(\d{1,3}s)?$/;
 export const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 export const SEND = /^[^{}]*\{\}[^{}]*$/;
 /** An address (never a name) with a port, or the path of a Unix socket. */

@@ -8,6 +8,7 @@ import {
   ENV_NAME,
   ENV_PASS,
   HEADER,
+  HOOK_TIME,
   LISTEN,
   PATTERN,
   PLACE,
@@ -19,6 +20,7 @@ import {
   WORDS,
   WORKSPACES,
 } from './config-words.ts';
+import { HOOK_POINTS, READY_HOOKS, type HookPoint } from './hook.ts';
 import { NETWORK_MODES } from './network.ts';
 import { RULE_WORDS } from './network-rule.ts';
 
@@ -163,6 +165,54 @@ const secrets = list(
   needsTrust: true,
 });
 
+const hookList = (when: string) =>
+  list(
+    section({
+      run: z
+        .union([words(WORDS.hookRun), list(words('a word of the command'), 'words').min(1, { error: WORDS.hookRun })], {
+          error: WORDS.hookRun,
+        })
+        .meta({ description: 'A program with its arguments as a list, or a text for `sh -c`.' }),
+      timeout: text(HOOK_TIME, WORDS.hookTime)
+        .optional()
+        .meta({ description: 'How long it may take; longer is a no.', examples: ['10s'] }),
+      inside: flag.optional().meta({
+        description:
+          'Run it in the sandbox, in the project, instead of on this machine. The agent can interfere there.',
+      }),
+    }),
+    'hooks such as - run: [program, argument]',
+  ).meta({ description: when, examples: [[{ run: ['my-check', '--strict'] }]], needsTrust: 'on this machine' });
+
+const HOOK_WORDS = {
+  'pre-any': 'Asked before whatever an agent does.',
+  'pre-bash': 'Asked before every command.',
+  'pre-writes': 'Asked before a file is written.',
+  'post-writes': 'Run after a file was written; a no is shown to the agent.',
+  'post-stop': 'Run when the agent says that it is done; a no sends it back to work.',
+} as const satisfies Record<HookPoint, string>;
+
+const hooks = section({
+  use: list(z.enum(READY_HOOKS, { error: WORDS.readyHook }), `names: ${WORDS.readyHook}`).meta({
+    description:
+      'Hooks that come with ags. log: every action, in a file of the task. protect-branches: no push to main, master or release/*. no-secrets: no keys in files. format: the formatter of the project, after writes.',
+    examples: [['log', 'protect-branches', 'no-secrets']],
+  }),
+  timeout: text(HOOK_TIME, WORDS.hookTime).meta({
+    description: 'How long a hook may take that says nothing else; longer is a no.',
+    examples: ['10s'],
+  }),
+  ...(Object.fromEntries(HOOK_POINTS.map((point) => [point, hookList(HOOK_WORDS[point])])) as Record<
+    HookPoint,
+    ReturnType<typeof hookList>
+  >),
+})
+  .partial()
+  .meta({
+    description:
+      'Programs that are asked about what agents do: JSON on their standard input; exit 0 allows, 2 refuses, anything else refuses as well. Executable files in .ags/hooks/ are hooks too. See `ags help hooks`.',
+  });
+
 export const ConfigFile = section({
   user: count(1, 65_533).meta({
     description: 'The uid inside when ags is run by root. Any other caller keeps their own uid. Never 0.',
@@ -284,6 +334,7 @@ export const ConfigFile = section({
     .meta({ description: 'What programs may ask of the kernel.' }),
   network,
   secrets,
+  hooks,
   gateway: section({
     listen: list(text(LISTEN, WORDS.listen), 'places to listen at').meta({
       description: 'Where clients come to: `127.0.0.1:3128`, `[::1]:3128`, or `unix:/run/ags/gateway.sock`.',
@@ -305,6 +356,50 @@ export const ConfigFile = section({
   })
     .partial()
     .meta({ description: 'For `ags gateway` alone: a gateway that runs on its own.' }),
+  setup: section({
+    run: list(words('a command'), 'commands').meta({
+      description:
+        'Commands for `sh -c`, run one after the other in a sandbox over the base commit, with the network rules of the project and without its secrets. What they add (never what git tracks) is there when an agent starts.',
+      examples: [['npm ci']],
+    }),
+    inputs: list(pattern, 'patterns').meta({
+      description:
+        'Files of the base commit that decide what comes out: the commands run again when one of them has changed. Without it: the lockfiles and manifests of the usual package managers.',
+      examples: [['package-lock.json', 'tools/versions.txt']],
+    }),
+    timeout: text(DURATION, WORDS.duration).meta({
+      description: 'How long all commands together may take.',
+      examples: ['30m'],
+    }),
+  })
+    .partial()
+    .meta({
+      description:
+        'What the workspace of an agent needs besides the files of its commit, made once and shared, read-only, by all tasks after it.',
+    }),
+  tasks: section({
+    agent: words('the name of an agent').meta({
+      description: 'The agent that `ags start` uses unless told otherwise.',
+      examples: ['claude'],
+    }),
+    model: words('the name of a model').meta({ description: 'The model that it is told to use.', examples: ['opus'] }),
+    parallel: count(1, 64).meta({
+      description: 'How many agents run at once; further ones wait their turn.',
+      examples: [4],
+      needsTrust: 'above your own',
+    }),
+    time: text(DURATION, WORDS.duration).meta({
+      description: 'How long a turn of an agent may take.',
+      examples: ['2h'],
+    }),
+    cost: z
+      .number({ error: 'an amount in dollars' })
+      .positive({ error: 'an amount in dollars' })
+      .meta({ description: 'How much a task may cost, in dollars, where the agent knows.', examples: [5] }),
+    turns: count(1, 100_000).meta({ description: 'How many steps an agent may take.', examples: [200] }),
+  })
+    .partial()
+    .meta({ description: 'For agents that work on goals (`ags start`).' }),
   review: section({
     risky: list(pattern, 'patterns').meta({
       description:

@@ -7,6 +7,7 @@ export const EXIT = {
   failed: 1,
   usage: 2,
   notFound: 3,
+  signIn: 4,
   conflict: 7,
   limit: 8,
   unavailable: 9,
@@ -52,6 +53,20 @@ export const ERRORS = {
   },
   'path.risky': { exit: EXIT.usage, http: 400, meaning: 'A file that can run code must be named with --risky.' },
   'command.not-found': { exit: 127, http: 400, meaning: 'The command does not exist inside the sandbox.' },
+  'agent.unknown': { exit: EXIT.usage, http: 404, meaning: 'ags knows no agent of this name.' },
+  'agent.missing': { exit: EXIT.unavailable, http: 503, meaning: 'The program of the agent is not installed.' },
+  'agent.uninstallable': {
+    exit: EXIT.unavailable,
+    http: 502,
+    meaning: 'The program of the agent could not be installed; nothing was changed.',
+  },
+  'auth.needed': { exit: EXIT.signIn, http: 401, meaning: 'The agent is not signed in, or its sign-in has expired.' },
+  'auth.unreachable': {
+    exit: EXIT.unavailable,
+    http: 502,
+    meaning: 'A sign-in could not be renewed just now; it is still there.',
+  },
+  'auth.invalid': { exit: EXIT.usage, http: 400, meaning: 'What was given cannot be a key or a token.' },
   'backend.unavailable': {
     exit: EXIT.unavailable,
     http: 503,
@@ -66,6 +81,11 @@ export const ERRORS = {
   'limit.reached': { exit: EXIT.limit, http: 429, meaning: 'The sandbox was ended because it reached a limit.' },
   'disk.full': { exit: EXIT.unavailable, http: 507, meaning: 'There is not enough free disk space.' },
   'state.damaged': { exit: EXIT.failed, http: 500, meaning: 'A file in the state directory cannot be read.' },
+  'setup.failed': {
+    exit: EXIT.failed,
+    http: 422,
+    meaning: "A setup command of the project failed, so an agent's workspace could not be made ready.",
+  },
   'capture.refused': {
     exit: EXIT.failed,
     http: 422,

@@ -8,6 +8,10 @@ import type { Action } from './agent-event.ts';
 export const HOOK_POINTS = ['pre-any', 'pre-bash', 'pre-writes', 'post-writes', 'post-stop'] as const;
 export type HookPoint = (typeof HOOK_POINTS)[number];
 
+/** Those that come with ags. */
+export const READY_HOOKS = ['log', 'protect-branches', 'no-secrets', 'format'] as const;
+export type ReadyHook = (typeof READY_HOOKS)[number];
+
 /** What an agent is about to do, or has done: comes from the agent's own hook, by whatever road. Hostile. */
 export interface GateRequest {
   readonly when: 'before' | 'after' | 'stop';
@@ -22,6 +26,12 @@ export interface GateRequest {
 /** `reason` is shown to the agent. */
 export type GateVerdict = { readonly allow: true } | { readonly allow: false; readonly reason: string };
 
+/**
+ * All hooks together answer within this. The agents' own time limits for their hooks must be longer: most of them go on without
+ * an answer.
+ */
+export const HOOK_ANSWER_SECONDS = 3000;
+
 /** JSON on a hook's standard input. */
 export interface HookInput {
   readonly version: 1;
@@ -35,4 +45,35 @@ export interface HookInput {
   readonly tool: string;
   readonly actions: readonly Action[];
   readonly input: unknown;
+}
+
+/** What one hook said about one action. `failed`: it did not answer as it must, which counts as a no. */
+export interface HookDecided {
+  readonly type: 'hook.decided';
+  readonly point: HookPoint;
+  /** Its file, its command or its name. */
+  readonly hook: string;
+  readonly tool: string;
+  readonly verdict: 'allowed' | 'refused' | 'failed';
+  readonly reason: string | null;
+  readonly ms: number;
+  /** observed: the agent could not be stopped, the hook was told afterwards. */
+  readonly mode: 'enforced' | 'observed';
+}
+
+/** A hook that the configuration names. A text is for `sh -c`. */
+export interface HookCommand {
+  readonly point: HookPoint;
+  readonly run: string | readonly string[];
+  readonly timeoutSeconds: number | null;
+  /** In the sandbox instead of on this machine. */
+  readonly inside: boolean;
+  readonly origin: string;
+}
+
+export interface HookPolicy {
+  readonly use: readonly ReadyHook[];
+  readonly commands: readonly HookCommand[];
+  /** Of hooks that say nothing else. */
+  readonly timeoutSeconds: number;
 }

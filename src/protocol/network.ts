@@ -41,6 +41,24 @@ export type ValueSource =
   | { readonly command: readonly string[] }
   | { readonly keychain: string };
 
+/** A file of ours with the tokens of a log-in: they expire, and are renewed outside, by one process at a time. */
+export interface LoginSource {
+  readonly login: string;
+  /** Whose: "claude". */
+  readonly agent: string;
+  /** null: when they have expired, somebody has to log in again. */
+  readonly refresh: TokenRefresh | null;
+}
+
+export interface TokenRefresh {
+  readonly url: string;
+  readonly clientId: string;
+  /** How the request is written; `form` if not given. */
+  readonly as?: 'form' | 'json';
+  /** Further fields that the server wants. */
+  readonly more?: Readonly<Record<string, string>>;
+}
+
 export interface UpstreamProxy {
   readonly kind: 'http' | 'socks5';
   readonly host: string;
@@ -56,7 +74,7 @@ export interface UpstreamProxy {
 
 export interface SecretRule {
   readonly name: string;
-  readonly from: ValueSource;
+  readonly from: ValueSource | LoginSource;
   readonly host: string;
   readonly port: number;
   /** Lower case. */

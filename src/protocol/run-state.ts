@@ -29,6 +29,13 @@ const TRANSITIONS: Readonly<Record<RunState, readonly RunState[]>> = {
   discarded: [],
 };
 
+/** Its runner is at work, or should be: if that is dead, the run was interrupted. */
+export function isUnderWay(state: RunState): boolean {
+  return UNDER_WAY.has(state);
+}
+
+const UNDER_WAY: ReadonlySet<RunState> = new Set(['queued', 'preparing', 'running', 'needs-you']);
+
 export function advance(from: RunState, to: RunState): RunState {
   if (!TRANSITIONS[from].includes(to)) throw new Error(`illegal move of a run: from ${from} to ${to}`);
   return to;

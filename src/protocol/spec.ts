@@ -41,12 +41,12 @@ export type Mount =
     }
   | { readonly kind: 'workspace'; readonly workspace: WorkspaceMount; readonly to: SandboxPath; readonly why: string };
 
-/** The project's files, copy-on-write. `lower` layers are read-only, first one on top; `upper` takes every write. */
+/** The project's files, copy-on-write. `layers` are read-only, first one on top; `upper` takes every write. */
 export type WorkspaceMount =
   | {
       readonly kind: 'overlay';
-      readonly lower: HostPath;
-      readonly identity: DirectoryIdentity;
+      /** The project itself, or layers that stand for it. */
+      readonly layers: readonly Layer[];
       /** Paths relative to the project that do not exist inside: secrets and sockets. */
       readonly hidden: readonly string[];
       readonly upper: HostPath;
@@ -55,12 +55,16 @@ export type WorkspaceMount =
   /** The same layers with the upper as the topmost read-only one: what capture looks at. */
   | {
       readonly kind: 'frozen-overlay';
-      readonly lower: HostPath;
-      readonly identity: DirectoryIdentity;
+      readonly layers: readonly Layer[];
       readonly hidden: readonly string[];
       readonly upper: HostPath;
     }
   | { readonly kind: 'copy'; readonly directory: HostPath; readonly writable: boolean };
+
+export interface Layer {
+  readonly path: HostPath;
+  readonly identity: DirectoryIdentity;
+}
 
 /** Device and inode ("64768,131"). A path can be made to lead elsewhere after it was looked at; what is mounted must be this. */
 export type DirectoryIdentity = string;

@@ -17,6 +17,7 @@ export const Goal = z.object({
   maxSeconds: z.number().nullable(),
   maxCostMicros: z.number().nullable(),
   maxTurns: z.number().nullable(),
+  parallel: z.number().default(4).meta({ description: 'How many agents may run at once.' }),
   flags: z.record(z.string(), z.unknown()).meta({ description: 'What the command line asked for, as ConfigFlags.' }),
 });
 export type Goal = z.infer<typeof Goal>;

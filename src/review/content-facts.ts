@@ -3,6 +3,7 @@
 // Invariant: a secret that is found is named by its kind and line, never repeated. What cannot be looked into is not
 // called harmless. Every expression here takes linear time: an agent chooses the text.
 import { invisibleIn, visible } from '../lib/sanitize.ts';
+import { SECRET_FORMATS } from '../lib/secret-formats.ts';
 import { type AddedLine, addedLines } from './added-lines.ts';
 import type { ClassifyInput, Content, Fact } from './fact.ts';
 import { MEDIA_FILES, TEST_FILES } from './lane-rules.ts';
@@ -63,9 +64,9 @@ function hiddenTextFacts(added: readonly AddedLine[]): Fact[] {
 
 function secretFacts(added: readonly AddedLine[]): Fact[] {
   const text = joined(added);
-  return SECRETS.filter(({ like }) => like.test(text)).flatMap(({ level, is, like }) => {
+  return SECRET_FORMATS.filter(({ like }) => like.test(text)).flatMap(({ certain, is, like }) => {
     const line = added.find((candidate) => like.test(candidate.text));
-    return line ? [{ level, say: `Line ${line.number} looks like ${is}.` }] : [];
+    return line ? [{ level: certain ? 'ci' : 'look', say: `Line ${line.number} looks like ${is}.` }] : [];
   });
 }
 
@@ -132,36 +133,4 @@ const MAGIC: readonly { bytes: readonly number[]; is: string }[] = [
   { bytes: [0x42, 0x43, 0xc0, 0xde], is: 'LLVM bitcode' },
   { bytes: [0x21, 0x3c, 0x61, 0x72, 0x63, 0x68, 0x3e], is: 'A library of compiled code' },
   { bytes: [0x23, 0x21], is: 'A large or binary script with an interpreter line' },
-];
-
-// Exact or bounded counts keep these linear. Only shapes that are hardly ever anything else: a false alarm teaches people to look away.
-const SECRETS: readonly { level: Fact['level']; is: string; like: RegExp }[] = [
-  { level: 'ci', is: 'a private key', like: /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/ },
-  { level: 'ci', is: 'an AWS access key', like: /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/ },
-  {
-    level: 'ci',
-    is: 'an AWS secret key',
-    like: /aws_?secret_?(?:access_?)?key["']?\s{0,5}[:=]\s{0,5}["']?[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])/i,
-  },
-  { level: 'ci', is: 'a GitHub token', like: /\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{60})/ },
-  { level: 'ci', is: 'a GitLab token', like: /\bgl(?:pat|ptt|dt|rt|cbt)-[\w-]{20}/ },
-  { level: 'ci', is: 'a Slack token', like: /\bxox[abeoprs]-[\w-]{10}|hooks\.slack\.com\/services\/T\w{8}/ },
-  {
-    level: 'ci',
-    is: 'an API key of a model provider',
-    like: /\bsk-(?:ant|proj|or|svcacct)-[\w-]{20}|\bsk-[A-Za-z0-9]{40}/,
-  },
-  { level: 'ci', is: 'a Google API key', like: /\bAIza[\w-]{35}/ },
-  {
-    level: 'ci',
-    is: 'an npm token',
-    like: /\bnpm_[A-Za-z0-9]{36}\b|:_(?:authToken|password|auth)\s{0,5}=\s{0,5}["']?[^\s$"'{]{8}/,
-  },
-  { level: 'ci', is: 'a PyPI token', like: /\bpypi-AgEI[\w-]{50}/ },
-  { level: 'ci', is: 'a Stripe key', like: /\b[rs]k_live_[A-Za-z0-9]{20}/ },
-  { level: 'ci', is: 'a SendGrid key', like: /\bSG\.[\w-]{22}\.[\w-]{43}/ },
-  { level: 'ci', is: 'a Hugging Face token', like: /\bhf_[A-Za-z]{34}\b/ },
-  { level: 'ci', is: 'a DigitalOcean token', like: /\bdo[opr]_v1_[a-f0-9]{64}/ },
-  { level: 'look', is: 'a signed web token (JWT)', like: /\beyJ[\w-]{10,200}\.eyJ[\w-]{10,1000}\.[\w-]{10}/ },
-  { level: 'look', is: 'an address with a password in it', like: /:\/\/[^\s/:@$<{"']{1,64}:[^\s/:@$<{"']{3,64}@/ },
 ];

@@ -4,6 +4,7 @@
 import { isUtf8 } from 'node:buffer';
 import { errorCode } from '../lib/error-code.ts';
 import { openDirectory, type Directory, type Listed } from '../lib/descend.ts';
+import { isWhiteout, openMerged, type LowerDirectory } from '../lib/merged.ts';
 import type { Refusal } from '../protocol/changes.ts';
 import { AgsError } from '../protocol/errors.ts';
 
@@ -39,14 +40,15 @@ export const UPPER_LIMITS: UpperLimits = { entries: 200_000, depth: 200 };
 
 export function listUpper(input: {
   upper: string;
-  lower: string;
+  /** The project, or the layers that stood for it, topmost first. */
+  lower: string | readonly string[];
   /** Paths of the lower that did not exist inside; what lies below one is never asked about. */
   hidden: (path: string) => boolean;
   isOpaque: (path: string) => boolean;
   limits: UpperLimits;
 }): UpperListing {
   using upper = openRoot(input.upper);
-  using lower = openRoot(input.lower);
+  using lower = openLowers(typeof input.lower === 'string' ? [input.lower] : input.lower);
   const walk: Walk = {
     ...input,
     found: { entries: [], directories: [], removed: [], refused: [] },
@@ -92,7 +94,7 @@ type Stats = NonNullable<ReturnType<Directory['lstat']>>;
 interface Place {
   readonly upper: Directory;
   /** Null where the sandbox saw no directory of the lower. */
-  readonly lower: Directory | null;
+  readonly lower: LowerDirectory | null;
   readonly at: string;
   readonly depth: number;
   /** The lower does not show through here. Inherited: a directory made inside an opaque one carries no mark itself. */
@@ -114,6 +116,7 @@ function walkUpper(walk: Walk, place: Place): void {
     if (!stats) throw changedMeanwhile(path);
     const below = lower && !walk.hidden(path) ? lower.lstat(name) : null;
     if (stats.isDirectory()) enterUpper(walk, place, { name, path, mode: stats.mode, below });
+    // An ordinary file whose name begins with ".wh." is an ordinary file; only this device deletes.
     else if (isWhiteout(stats)) deleteLower(walk, lower, { name, path, below, depth });
     else if (addWritten(walk, path, stats) && below?.isDirectory())
       deleteLower(walk, lower, { name, path, below, depth });
@@ -171,7 +174,7 @@ function addWritten(walk: Walk, path: string, stats: Stats): boolean {
   return true;
 }
 
-function deleteLower(walk: Walk, parent: Directory | null, entry: Named & { depth: number }): void {
+function deleteLower(walk: Walk, parent: LowerDirectory | null, entry: Named & { depth: number }): void {
   const { name, path, below, depth } = entry;
   if (!parent || !below) return;
   const refusal = whyNameRefused(name) ?? (below.isDirectory() ? null : whyTypeRefused(below));
@@ -198,11 +201,6 @@ function entryOf(path: string, kind: UpperEntry['kind'], stats: Stats): UpperEnt
   return { path, kind, type, mode: Number(stats.mode) & 0o777, bytes: Number(stats.size) };
 }
 
-// An ordinary file whose name begins with ".wh." is an ordinary file; only this device deletes.
-function isWhiteout(stats: Stats): boolean {
-  return stats.isCharacterDevice() && stats.rdev === 0n;
-}
-
 function whyTypeRefused(stats: Stats): string | null {
   if (stats.isFile() || stats.isSymbolicLink()) return null;
   if (stats.isFIFO()) return 'a named pipe';
@@ -218,7 +216,7 @@ function mayEnter(mode: bigint | undefined): boolean {
   return mode !== undefined && (mode & 0o500n) === 0o500n;
 }
 
-function listLower(walk: Walk, lower: Directory, at: string, depth: number): Listed[] {
+function listLower(walk: Walk, lower: LowerDirectory, at: string, depth: number): Listed[] {
   try {
     const listed = listNames(lower, walk.limits, { seen: walk.lowerSeen, at, depth });
     walk.lowerSeen += listed.length;
@@ -234,7 +232,7 @@ function listLower(walk: Walk, lower: Directory, at: string, depth: number): Lis
 }
 
 // The lower is the user's own live tree, so it may change under our feet: what is gone needs no deletion.
-function openLower(parent: Directory | null, name: Buffer): Directory | null {
+function openLower(parent: LowerDirectory | null, name: Buffer): LowerDirectory | null {
   try {
     return parent?.child(name) ?? null;
   } catch (error) {
@@ -244,7 +242,7 @@ function openLower(parent: Directory | null, name: Buffer): Directory | null {
 }
 
 function listNames(
-  directory: Directory,
+  directory: Pick<Directory, 'list'>,
   limits: UpperLimits,
   from: { seen: number; at: string; depth: number },
 ): Listed[] {
@@ -269,8 +267,16 @@ function join(at: string, name: Buffer): string {
 }
 
 function openRoot(path: string): Directory {
+  return orRefuse(path, () => openDirectory(path));
+}
+
+function openLowers(paths: readonly string[]): LowerDirectory {
+  return orRefuse(paths.join(' or '), () => openMerged(paths));
+}
+
+function orRefuse<T>(path: string, open: () => T): T {
   try {
-    return openDirectory(path);
+    return open();
   } catch (cause) {
     throw new AgsError(
       'capture.refused',

@@ -35,6 +35,7 @@ async function findSocket(initPid: number, port: number): Promise<string | undef
   const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   for (const list of ['tcp', 'tcp6'])
     for (const line of (await read(`/proc/${initPid}/net/${list}`)).split('\n')) {
+      if (!line.includes(ending)) continue;
       const fields = line.trim().split(/\s+/);
       // Our own end of the connection is in the list as well, the other way round.
       if (fields[1]?.endsWith(ending) === true && fields[3] !== LISTENS && fields[9] !== '0') return fields[9];

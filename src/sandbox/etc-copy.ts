@@ -49,8 +49,10 @@ export function ensureEtcCopy(input: EtcInput): string {
   chmodSync(directory, 0o755);
   const seen: [string, number][] = [['/etc', changedAt('/etc')]];
   for (const name of input.list(input.patterns)) copy(join('/etc', name), join(directory, name), seen);
-  for (const [name, content] of Object.entries(input.made))
+  for (const [name, content] of Object.entries(input.made)) {
+    mkdirSync(dirname(join(directory, name)), { recursive: true, mode: 0o755 });
     writeFileSync(join(directory, name), content, { mode: 0o644 });
+  }
   // Earlier copies stay: a running sandbox may have one. `ags cleanup` knows which.
   replaceFile(
     file,

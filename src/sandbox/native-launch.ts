@@ -118,7 +118,7 @@ export function planLaunch(input: LaunchInput): Launch {
     ...input.limitArgv,
     ...input.command,
   ];
-  const lower = workspace === null || workspace.kind === 'copy' ? null : workspace;
+  const layers = workspace === null || workspace.kind === 'copy' ? [] : workspace.layers;
   const launcher = [
     ...(apart && !input.callerIsRoot ? OWN_MOUNTS : []),
     'perl',
@@ -129,9 +129,9 @@ export function planLaunch(input: LaunchInput): Launch {
     input.callerIsRoot ? [spec.user.uid, spec.user.gid, input.owner.uid, input.owner.gid].join(',') : '',
     runDir,
     input.stage,
-    lower?.lower ?? '',
-    lower?.identity ?? '',
     overlay,
+    String(layers.length),
+    ...layers.flatMap(({ path, identity }) => [path, identity]),
     String(input.cgroupFiles.length),
     ...input.cgroupFiles,
     String(staged.length),
@@ -171,7 +171,7 @@ function channelDescriptor({ terminal, stdinIsTerminal }: Pick<LaunchInput, 'ter
 
 const OWN_MOUNTS = ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'private', '--'];
 
-/** The launcher puts in where the project is. */
+/** The launcher puts in where the layers are. */
 function overlayOptions(workspace: WorkspaceMount | null): string {
   if (workspace === null || workspace.kind === 'copy') return '';
   const lower = workspace.hidden.length > 0 ? 'hide:%s' : '%s';

@@ -12,9 +12,11 @@ import {
   symlinkSync,
   utimesSync,
   writeFileSync,
+  type Stats,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { SandboxSpec, WorkspaceMount } from '../protocol/spec.ts';
+import { AgsError } from '../protocol/errors.ts';
+import type { Layer, SandboxSpec, WorkspaceMount } from '../protocol/spec.ts';
 import type { Launch } from './native-launch.ts';
 
 export interface PrepareInput {
@@ -54,12 +56,20 @@ function prepareOverlay(
   }
   // The topmost layer decides what a merged directory looks like, so these copies must look like the originals.
   for (const dir of new Set(['.', ...workspace.hidden.flatMap(parents)])) {
-    const original = lstatSync(join(workspace.lower, dir));
+    const original = topmost(workspace.layers, dir);
     const copy = join(layer, dir);
     chmodSync(copy, original.mode & 0o777);
     own(copy);
     utimesSync(copy, original.atime, original.mtime);
   }
+}
+
+function topmost(layers: readonly Layer[], dir: string): Stats {
+  for (const { path } of layers) {
+    const stat = lstatSync(join(path, dir), { throwIfNoEntry: false });
+    if (stat?.isDirectory() === true) return stat;
+  }
+  throw new Error(`no layer has the directory ${dir}`);
 }
 
 /** A run directory is used again when what it holds is captured. */
@@ -77,7 +87,10 @@ function placeholder(path: string, directory: boolean): void {
   else writeFileSync(path, '');
 }
 
-/** Mount points below a writable bind (the home) are made in its host directory. */
+/**
+ * Mount points below a writable bind (the home) are made in its host directory. On a further turn an agent has been there: only what
+ * is a plain directory all the way is walked, and nothing is mounted or made behind a link.
+ */
 function prepareMountPoints(spec: SandboxSpec, own: (path: string) => void): void {
   const writable = spec.mounts.filter((m) => m.kind === 'bind' && m.writable);
   for (const mount of spec.mounts) {
@@ -87,11 +100,22 @@ function prepareMountPoints(spec: SandboxSpec, own: (path: string) => void): voi
     const isFile = mount.kind === 'file' || (mount.kind === 'bind' && !statSync(mount.from).isDirectory());
     names.forEach((_, i) => {
       const path = join(parent.from, ...names.slice(0, i + 1));
-      if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return;
-      placeholder(path, !(isFile && i === names.length - 1));
-      own(path);
+      const directory = !(isFile && i === names.length - 1);
+      const stat = lstatSync(path, { throwIfNoEntry: false });
+      if (stat === undefined) {
+        placeholder(path, directory);
+        own(path);
+      } else if (directory ? !stat.isDirectory() : !stat.isFile()) throw inTheWay(mount.to);
     });
   }
+}
+
+function inTheWay(to: string): AgsError {
+  return new AgsError(
+    'backend.failed',
+    `${to} cannot be shown: something else was put in its way in the sandbox's home.`,
+    { hint: 'Begin again with a fresh home: ags restart <task>' },
+  );
 }
 
 function isUnderWorkspace(spec: SandboxSpec, path: string): boolean {

@@ -177,13 +177,15 @@ if ($channel) {
 
 /**
  * Arguments: syscall numbers; for root the sandbox's ids and those of the project's owner (who is shown as the sandbox's
- * user); run directory, stage, project, its identity, overlay options; cgroup files; staged paths; with a gateway the
+ * user); run directory, stage, overlay options; the layers of the workspace, each with its identity; cgroup files; staged paths; with a gateway the
  * channel's descriptor and the doors; bwrap and its arguments.
  *
  * It has a mount namespace of its own, from which nothing comes back: a user's launcher was started in one by unshare, root's
  * makes it (one program less to start). Only where a user cannot have one there is nothing to mount either. Root's run directory is mounted over the stage, because the sandbox's user cannot walk
  * down to it through root's home.
  *
+ * The layers of a workspace may belong to several owners: the project's to whoever owns it, those that ags made to root, what a
+ * sandbox made to the sandbox's user. Each is mapped by whom its directory belongs to.
  * Of staged paths, "map" shows the owner's files as the sandbox user's; over a directory lies an overlay, if it must or may:
  * files can be read through it, but what others made there to be spoken to, sockets and pipes, is dead.
  * A user's watches on files are counted across namespaces: a quarter of them, the sandbox may have.
@@ -193,7 +195,8 @@ if ($channel) {
 export const LAUNCHER = `use strict;
 my ($mount, $unshare, $prctl, $dup, $sendmsg, $capset, $setgid, $setuid) = split /,/, shift @ARGV;
 my ($uid, $gid, $owner, $group) = split /,/, shift @ARGV;
-my ($dir, $stage, $project, $identity, $overlay) = splice @ARGV, 0, 5;
+my ($dir, $stage, $overlay) = splice @ARGV, 0, 3;
+my @layers = splice @ARGV, 0, 2 * shift @ARGV;
 my @groups = splice @ARGV, 0, shift @ARGV;
 my @staged = splice @ARGV, 0, 3 * shift @ARGV;
 my ($channel, $reach) = map { $_ + 0 } split /,/, shift @ARGV;
@@ -219,10 +222,11 @@ if (defined $uid) {
   }
 }
 chdir $dir or fail('enter the run directory');
-if (@staged || (defined $uid && $project ne '')) { mount('tmpfs', 'stage', 'tmpfs', 6, 'size=1m,mode=755') or fail('make the stage'); mkdir 'stage/none' or fail('make the stage') }
-my $owners;
+if (@staged || (defined $uid && @layers)) { mount('tmpfs', 'stage', 'tmpfs', 6, 'size=1m,mode=755') or fail('make the stage'); mkdir 'stage/none' or fail('make the stage') }
+my %owners;
 sub owners {
-  return fileno $owners if $owners;
+  my ($owner, $group) = @_;
+  return fileno $owners{"$owner,$group"} if $owners{"$owner,$group"};
   pipe(my $ready, my $say) or fail('pipe'); pipe(my $wait, my $go) or fail('pipe');
   my $pid = fork() // fail('fork');
   if (!$pid) { close $go; syscall($unshare, 0x10000000) == 0 or exit 1; syswrite $say, 'x'; sysread $wait, my $x, 1; exit 0 }
@@ -231,15 +235,15 @@ sub owners {
   for (['uid_map', $owner, $uid], ['gid_map', $group, $gid]) {
     open(my $f, '>', "/proc/$pid/$_->[0]") or fail('map ids'); syswrite($f, "$_->[1] $_->[2] 1\\n") or fail('map ids'); close $f;
   }
-  open($owners, '<', "/proc/$pid/ns/user") or fail('open the user namespace');
+  open($owners{"$owner,$group"}, '<', "/proc/$pid/ns/user") or fail('open the user namespace');
   close $go; waitpid $pid, 0;
-  fileno $owners;
+  fileno $owners{"$owner,$group"};
 }
 sub mapped {
   my ($from, $at) = map { "$_\\0" } @_[0, 1];
-  my $below = $_[2] ? 0x8000 : 0;
+  my ($below, @whose) = ($_[2] ? 0x8000 : 0, $_[3] // $owner, $_[4] // $group);
   my $fd = syscall(428, -100, $from, 0x80001 | $below); $fd >= 0 or fail("open $_[0]");
-  my $attr = pack('QQQQ', 0x100000, 0, 0, owners());
+  my $attr = pack('QQQQ', 0x100000, 0, 0, owners(@whose));
   syscall(442, $fd, $none, 0x1000 | $below, $attr, 32) == 0 or fail("map the owner of $_[0]");
   syscall(429, $fd, $none, -100, $at, 4) == 0 or fail("mount $_[0]");
   open(my $closing, '<&=', $fd); close $closing;
@@ -252,12 +256,14 @@ while (my ($from, $at, $how) = splice @staged, 0, 3) {
   fail("$from cannot lie under an overlay; name it in mounts: to show it as it is") if $veil eq 'must';
   if (!$map) { mount($from, $at, '', 0x5000, '') or fail("mount $from") }
 }
-if ($project ne '') {
-  my $lower = defined $uid ? 'stage/lower' : hold($project);
-  if (defined $uid) { mkdir $lower or fail("make $lower"); mapped($project, $lower) }
-  if (join(',', (stat $lower)[0, 1]) ne $identity) { print STDERR "ags: $project is not the directory any more that it was a moment ago\\n"; exit 96 }
-  lay('merged', sprintf $overlay, $lower) or fail('lay the workspace over the project, try --workspace copy');
+my @lowers;
+while (my ($layer, $identity) = splice @layers, 0, 2) {
+  my $lower = defined $uid ? 'stage/l' . @lowers : hold($layer);
+  if (defined $uid) { mkdir $lower or fail("make $lower"); mapped($layer, $lower, 0, (stat $layer)[4, 5]) }
+  if (join(',', (stat $lower)[0, 1]) ne $identity) { print STDERR "ags: $layer is not the directory any more that it was a moment ago\\n"; exit 96 }
+  push @lowers, $lower;
 }
+if (@lowers) { lay('merged', sprintf $overlay, join ':', @lowers) or fail('lay the workspace over the project, try --workspace copy') }
 @held = ();
 chdir '/';
 if (defined $uid) {

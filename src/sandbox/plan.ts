@@ -45,7 +45,17 @@ export interface PlanInput {
   readonly kernel: KernelRules;
   readonly network: SandboxNetwork;
   readonly taskName: string;
+  readonly more: MoreInside;
 }
+
+/** What one sandbox has besides what every one has: the program of an agent, its settings. */
+export interface MoreInside {
+  readonly mounts: readonly { readonly from: string; readonly to: string }[];
+  readonly files: readonly { readonly to: string; readonly content: string }[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export const NOTHING_MORE: MoreInside = { mounts: [], files: [], env: {} };
 
 export function planSandbox(input: PlanInput): SandboxSpec {
   const { machine, home } = input;
@@ -86,6 +96,13 @@ export function planSandbox(input: PlanInput): SandboxSpec {
     { kind: 'bind', from: hostPath(input.homeDir), to: sandboxPath(home), writable: true, why: "the task's own home" },
     ...tools,
     ...extra,
+    ...input.more.mounts.map(({ from, to }) => bind(from, to, 'a program of the agent')),
+    ...input.more.files.map(({ to, content }): Mount => ({
+      kind: 'file',
+      content,
+      to: sandboxPath(to),
+      why: 'settings that it cannot change',
+    })),
     {
       kind: 'workspace',
       workspace: input.workspace,
@@ -170,6 +187,7 @@ function planEnv(input: PlanInput, visible: readonly string[]): Record<string, s
     TMPDIR: '/tmp',
     ...input.networkEnv,
     ...input.envSet,
+    ...input.more.env,
     AGS_SANDBOX: '1',
     AGS_TASK: input.taskName,
   };

@@ -22,16 +22,15 @@ export const REMOVING = '.removing-';
 /** Makes the task's directory under a name nobody else has, with its files in it: there never is a task without them. */
 export function createTask(
   stateDir: string,
-  stem: string,
-  random: () => string,
+  nextId: () => string,
   describe: (id: string) => { task: TaskFile; run: RunFile },
 ): { id: string; paths: TaskPaths; run: RunFile } {
   mkdirSync(tasksDir(stateDir), { recursive: true, mode: 0o700 });
-  const making = taskPaths(stateDir, `${MAKING}${process.pid}-${random()}`);
+  const making = taskPaths(stateDir, `${MAKING}${process.pid}-${Math.random().toString(36).slice(2)}`);
   mkdirSync(making.root, { mode: 0o700 });
   try {
     for (;;) {
-      const id = `${slug(stem)}-${random()}`;
+      const id = nextId();
       const paths = taskPaths(stateDir, id);
       const { task, run } = describe(id);
       // Nobody reads them before they are in place.
@@ -96,13 +95,14 @@ export function removeTask(paths: TaskPaths): void {
   removeTree(out);
 }
 
-function slug(text: string): string {
+/** What a text becomes as a name: small letters, digits, hyphens. */
+export function slug(text: string, length = 40): string {
   return (
     text
       .toLowerCase()
       .replaceAll(/[^a-z0-9]+/g, '-')
       .replaceAll(/^-+|-+$/g, '')
-      .slice(0, 40)
+      .slice(0, length)
       .replace(/-+$/, '') || 'task'
   );
 }

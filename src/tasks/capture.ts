@@ -130,7 +130,11 @@ async function listChanges(task: StoredTask, ask: Ask): Promise<UpperListing> {
   const { paths, run } = task;
   const hidden = new Set(run.hidden);
   if (run.workspace === 'copy')
-    return listCopy({ copy: paths.copy, original: task.task.project, hidden: (path) => hidden.has(path) });
+    return listCopy({
+      copy: paths.copy,
+      original: run.layers ?? [task.task.project],
+      hidden: (path) => hidden.has(path),
+    });
   const directories = upperDirectories(paths.upper, UPPER_LIMITS).filter(
     (dir) => dir !== '.git' && !dir.startsWith('.git/'),
   );
@@ -145,7 +149,7 @@ async function listChanges(task: StoredTask, ask: Ask): Promise<UpperListing> {
   const opaque = answer === null ? new Set<string>() : parseOpaque(answer, directories);
   const listing = listUpper({
     upper: paths.upper,
-    lower: task.task.project,
+    lower: run.layers ?? task.task.project,
     hidden: (path) => hidden.has(path),
     isOpaque: (path) => opaque.has(path),
     limits: UPPER_LIMITS,

@@ -5,7 +5,7 @@ import type { RunPlan } from './prepare.ts';
 
 export async function hasChanges(
   paths: TaskPaths,
-  plan: Pick<RunPlan, 'workspace' | 'project' | 'hidden'>,
+  plan: Pick<RunPlan, 'workspace' | 'project' | 'hidden' | 'layers'>,
 ): Promise<boolean> {
   try {
     if (plan.workspace === 'overlay')
@@ -16,7 +16,7 @@ export async function hasChanges(
     const { listCopy } = await import('./list-copy.ts');
     const listing = listCopy({
       copy: paths.copy,
-      original: plan.project.root,
+      original: plan.layers?.map(({ path }) => path) ?? [plan.project.root],
       hidden: (path) => plan.hidden.paths.includes(path),
     });
     return listing.entries.length > 0 || listing.refused.length > 0;

@@ -9,9 +9,11 @@ import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { oldNetworkLogs } from '../store/network-log.ts';
 import { entryIds, readEntries, readEntry, readPartial, runnerLives, type TaskEntry } from './entries.ts';
 import { applyItems, leftoverItems, lockItems, type CleanupItem } from './leftovers.ts';
+import { layerItems } from './layer-cleanup.ts';
 import { describeTask, sizeOf, type TaskRow } from './list.ts';
 import { CGROUPS, isRunning, removeFiles } from './remove.ts';
 import { endStrays, findStrays, type Stray } from './strays.ts';
+import { UNUSED_MS } from './unused-layers.ts';
 import type { World } from './world.ts';
 
 export interface Cleanup {
@@ -41,6 +43,7 @@ export async function planCleanup(world: World, options: CleanupOptions): Promis
       ...stay.flatMap(({ id, paths }) => [...applyItems(id, paths), ...lockItems(world, id, paths)]),
       ...removed,
       ...(await leftoverItems(world)),
+      ...(await layerItems(world, options.all ? options.olderThanMs : UNUSED_MS, goes)),
       ...networkLogItems(world),
     ],
     kept: tasks.flatMap(({ kept }) => (kept === null ? [] : [kept])),
@@ -106,7 +109,13 @@ async function taskItem(world: World, entry: TaskEntry, why: string, losesWork =
       // Somebody may have started to review it since it was looked at, or may have come back to it.
       const now = await readEntry(world.stateDir, entry.id);
       if (!losesWork && now.kind === 'whole' && (await describeTask(now)).changed) return false;
-      return removeUnlessBusy(now);
+      const ofAgent = now.kind === 'whole' && now.stored.task.goal !== undefined;
+      const removeBranches = ofAgent
+        ? (await import('./task-branch.ts')).branchRemoval(world, now.stored)
+        : async () => [];
+      if (!(await removeUnlessBusy(now))) return false;
+      await removeBranches();
+      return true;
     },
   };
 }

@@ -7,14 +7,18 @@ import { currentProject, entryIds, readEntries, readEntry, type TaskEntry } from
 import { describeTask } from './list.ts';
 import type { World } from './world.ts';
 
-/** A name, the beginning of one, "@" for the latest task of this project, "@2" for the one before. */
+/**
+ * A name, the beginning of one, "@" for the latest task of this project, "@2" for the one before. `work`: what it did is wanted, so
+ * a run that was interrupted is put in order first.
+ */
 export async function findTask(
   world: World,
   name: string | undefined,
-  options: { say?: (text: string) => void } = {},
+  options: { say?: (text: string) => void; work?: boolean } = {},
 ): Promise<StoredTask> {
   const entry = name === undefined ? await onlyCandidate(world, options.say) : await findEntry(world, name);
-  if (entry.kind === 'whole') return entry.stored;
+  if (entry.kind === 'whole')
+    return options.work === true ? (await import('./settle.ts')).settled(world, entry.stored) : entry.stored;
   throw new AgsError('state.damaged', `The files of task ${entry.id} cannot be read.`, {
     hint: `Look at ${entry.paths.root}, or remove it: ags rm ${entry.id}`,
   });

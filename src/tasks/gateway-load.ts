@@ -1,9 +1,10 @@
 // tasks/gateway-load.ts: put the gateway of a run together. Loaded when somebody first comes to a door.
 import { networkInterfaces } from 'node:os';
-import type { Decision, NetworkPolicy, NetworkRule, UpstreamProxy } from '../protocol/network.ts';
+import type { Decision, NetworkPolicy, NetworkRule, SecretRule, UpstreamProxy } from '../protocol/network.ts';
 import { expandRules } from '../config/presets.ts';
 import type { DialUpstream } from '../gateway/dial.ts';
 import { createGateway, type BoundSecret, type Gateway, type GatewayInput } from '../gateway/gateway.ts';
+import type { Post } from '../gateway/post.ts';
 import { readValue } from '../gateway/values.ts';
 import { findAsker } from '../sandbox/asker.ts';
 import { appendEvent } from '../store/events.ts';
@@ -23,6 +24,11 @@ export async function startGateway(
 ): Promise<Loaded> {
   const { world } = input;
   const policy = input.config.network;
+  const { events } = input;
+  const emit =
+    typeof events === 'string'
+      ? (event: { type: string }) => void appendEvent(events, { ...event, task: input.id, at: world.now() })
+      : events;
   const log = openNetworkLog(networkLogFile(world.stateDir, input.id, input.startedAtMs), {
     task: input.id,
     project: input.project,
@@ -40,10 +46,10 @@ export async function startGateway(
     onLimit({ first, limit, reason }) {
       if (!first) return;
       input.notice(`Network: ${reason}.`);
-      appendEvent(input.events, { task: input.id, type: 'network.limit-reached', at: world.now(), limit, reason });
+      emit({ type: 'network.limit-reached', limit, reason });
     },
     onAsk({ host, port }) {
-      appendEvent(input.events, { task: input.id, type: 'network.asked', at: world.now(), host, port });
+      emit({ type: 'network.asked', host, port });
       input.notice(
         `Network: ${host}:${port} is asked for. Answer with: ags allow ${host}${port === 443 ? '' : `:${port}`}`,
       );
@@ -76,18 +82,35 @@ export async function assembleGateway(
   secrets: TaskSecrets,
   more: Omit<GatewayInput, 'secrets' | 'upstreams' | 'authority' | 'roots' | 'ownAddresses' | 'now'>,
 ): Promise<Gateway> {
+  const upstreams = await readUpstreams(world, more.policy.upstreams);
+  const roots = trustedRoots(world);
   return createGateway({
     ...more,
-    secrets: await bindSecrets(world, secrets),
-    upstreams: await readUpstreams(world, more.policy.upstreams),
+    secrets: await bindSecrets(world, secrets, postFor(world, more.policy)),
+    upstreams,
     authority: secrets.authority,
-    roots: trustedRoots(world),
+    roots,
     ownAddresses,
     now: Date.now,
   });
 }
 
-async function bindSecrets(world: World, secrets: TaskSecrets): Promise<BoundSecret[]> {
+/** For requests of our own. */
+function postFor(world: World, policy: NetworkPolicy): Post {
+  return async (url, body) => {
+    const { createPost } = await import('../gateway/post.ts');
+    const upstreams = await readUpstreams(world, policy.upstreams);
+    return createPost({ policy, upstreams, roots: trustedRoots(world), ownAddresses })(url, body);
+  };
+}
+
+/** Before a sandbox starts: throws what its gateway would have to say about this secret later. An expired log-in is renewed. */
+export async function checkSecret(world: World, policy: NetworkPolicy, { from }: SecretRule): Promise<void> {
+  const { value, renew } = await valueOf(from, world, postFor(world, policy));
+  if (value === '') await renew?.();
+}
+
+async function bindSecrets(world: World, secrets: TaskSecrets, post: Post): Promise<BoundSecret[]> {
   return Promise.all(
     secrets.rules.map(async (rule) => ({
       name: rule.name,
@@ -97,9 +120,19 @@ async function bindSecrets(world: World, secrets: TaskSecrets): Promise<BoundSec
       send: rule.send,
       viaEndpoint: rule.endpoint !== null,
       placeholder: secrets.placeholders.get(rule.name) ?? '',
-      value: await readValue(rule.from, world),
+      ...(await valueOf(rule.from, world, post)),
     })),
   );
+}
+
+async function valueOf(
+  from: SecretRule['from'],
+  world: World,
+  post: Post,
+): Promise<Pick<BoundSecret, 'value' | 'renew'>> {
+  if (!('login' in from)) return { value: await readValue(from, world) };
+  const { currentToken } = await import('./token-refresh.ts');
+  return { value: '', renew: () => currentToken(from, { post, now: () => world.now().getTime() }) };
 }
 
 async function readUpstreams(world: World, upstreams: readonly UpstreamProxy[]): Promise<DialUpstream[]> {

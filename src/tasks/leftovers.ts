@@ -7,10 +7,12 @@ import { tasksDir, type TaskPaths } from '../store/layout.ts';
 import { MAKING, REMOVING } from '../store/tasks.ts';
 import { sizeOf } from './list.ts';
 import { cutOffApplies, lockTask, recoverApplies } from './remove.ts';
+import { credentialsDir } from '../store/credentials.ts';
+import { agentsDir } from './installed-agents.ts';
 import type { World } from './world.ts';
 
 export interface CleanupItem {
-  readonly kind: 'process' | 'cgroup' | 'task' | 'apply' | 'lock' | 'directory' | 'file';
+  readonly kind: 'process' | 'cgroup' | 'task' | 'layer' | 'apply' | 'lock' | 'directory' | 'file';
   readonly name: string;
   readonly why: string;
   readonly bytes: number;
@@ -77,7 +79,16 @@ export async function leftoverItems(world: World): Promise<CleanupItem[]> {
       why: 'a task that never began',
     },
     { kind: 'directory', dir: stateDir, names: /^probe-/, why: 'a trial sandbox that was cut off' },
+    ...[stateDir, agentsDir(world)].map((dir): Place => ({
+      kind: 'directory',
+      dir,
+      names: /^\.apart-/,
+      ageMs: 0,
+      spare: (name) => existsSync(`/proc/${name.split('-')[1]}`),
+      why: 'an installation or a log-in that was cut off',
+    })),
     { kind: 'file', dir: stateDir, names: /\.tmp$/, why: 'a write that was cut off' },
+    { kind: 'file', dir: credentialsDir(stateDir), names: /\.tmp$/, why: 'a write that was cut off' },
     { kind: 'directory', dir: cacheDir, names: /^(plan|probe)-/, why: 'a command that was cut off' },
     {
       kind: 'directory',

@@ -1,21 +1,30 @@
 // tasks/list-copy.ts: what changed in a copied workspace, in the same words as an overlay's upper.
 // The copy carries the times of the originals, so a file that was not written has the same size and time.
 // A change on the host since then shows as a write here too; comparing contents sorts that out afterwards.
-import { lstatSync, readdirSync, type Stats } from 'node:fs';
-import { join } from 'node:path';
+import { lstatSync, readdirSync, type BigIntStats } from 'node:fs';
+import { basename, join } from 'node:path';
 import type { Refusal } from '../protocol/changes.ts';
 import { AgsError } from '../protocol/errors.ts';
+import { errorCode } from '../lib/error-code.ts';
+import { openMerged, type LowerDirectory } from '../lib/merged.ts';
 import { UPPER_LIMITS, type UpperEntry, type UpperListing } from '../review/upper.ts';
 
-export function listCopy(input: { copy: string; original: string; hidden: (path: string) => boolean }): UpperListing {
+export function listCopy(input: {
+  copy: string;
+  /** The project, or the layers that stood for it, topmost first. */
+  original: readonly string[];
+  hidden: (path: string) => boolean;
+}): UpperListing {
   const entries: UpperEntry[] = [];
   const removed: string[] = [];
   const refused: Refusal[] = [];
   let seen = 0;
 
-  const visit = (dir: string): void => {
+  using original = openMerged(input.original);
+
+  const visit = (dir: string, lower: LowerDirectory | null): void => {
     const here = new Set(names(join(input.copy, dir)));
-    const there = new Set(names(join(input.original, dir)));
+    const there = new Set(namesOf(lower));
     for (const name of new Set([...here, ...there])) {
       const path = dir === '' ? name : `${dir}/${name}`;
       if (path === '.git' || input.hidden(path)) continue;
@@ -28,19 +37,22 @@ export function listCopy(input: { copy: string; original: string; hidden: (path:
         if (!there.has(name)) refused.push({ path, reason: 'Inside .git: never taken.' });
         continue;
       }
-      compare(path, here.has(name), there.has(name));
+      compare(path, here.has(name), there.has(name) ? lower : null);
     }
   };
-  const compare = (path: string, isHere: boolean, isThere: boolean): void => {
-    const now = isHere ? lstatSync(join(input.copy, path)) : null;
-    const before = isThere ? lstatSync(join(input.original, path)) : null;
-    if (before !== null && (now === null || before.isDirectory() !== now.isDirectory())) deleted(path, before);
+  const compare = (path: string, isHere: boolean, lower: LowerDirectory | null): void => {
+    const now = isHere ? lstatSync(join(input.copy, path), { bigint: true }) : null;
+    const before = lower?.lstat(basename(path)) ?? null;
+    if (before !== null && (now === null || before.isDirectory() !== now.isDirectory())) deleted(path, before, lower);
     if (now === null) return;
     // As in an overlay: what its owner cannot read cannot be taken out, whoever looks.
     const needed = now.isDirectory() ? 0o500 : 0o400;
-    if (!now.isSymbolicLink() && (now.mode & needed) !== needed)
+    if (!now.isSymbolicLink() && (Number(now.mode) & needed) !== needed)
       return void refused.push({ path, reason: 'Its permissions do not let its owner read it.' });
-    if (now.isDirectory()) return visit(path);
+    if (now.isDirectory()) {
+      using child = before?.isDirectory() === true ? openBelow(lower, path) : null;
+      return visit(path, child);
+    }
     if (!now.isFile() && !now.isSymbolicLink())
       return void refused.push({ path, reason: 'It is a device, a pipe or a socket.' });
     if (before !== null && sameFile(now, before)) return;
@@ -48,39 +60,53 @@ export function listCopy(input: { copy: string; original: string; hidden: (path:
       path,
       kind: 'written',
       type: now.isFile() ? 'file' : 'symlink',
-      mode: now.mode & 0o777,
-      bytes: now.size,
+      mode: Number(now.mode) & 0o777,
+      bytes: Number(now.size),
     });
   };
-  const deleted = (path: string, before: Stats): void => {
+  const deleted = (path: string, before: BigIntStats, lower: LowerDirectory | null): void => {
     if (!before.isDirectory())
       return void entries.push({
         path,
         kind: 'deleted',
         type: before.isSymbolicLink() ? 'symlink' : 'file',
-        mode: before.mode & 0o777,
-        bytes: before.size,
+        mode: Number(before.mode) & 0o777,
+        bytes: Number(before.size),
       });
-    for (const name of names(join(input.original, path)))
-      if (!input.hidden(`${path}/${name}`)) deleted(`${path}/${name}`, lstatSync(join(input.original, path, name)));
+    using directory = openBelow(lower, path);
+    for (const name of namesOf(directory)) {
+      const stats = input.hidden(`${path}/${name}`) ? null : (directory?.lstat(name) ?? null);
+      if (stats !== null) deleted(`${path}/${name}`, stats, directory);
+    }
     removed.push(path);
   };
 
-  visit('');
+  visit('', original);
   return { entries, directories: [], removed, refused };
 }
 
 function names(dir: string): string[] {
+  return orNothing(() => readdirSync(dir), []);
+}
+
+function orNothing<T>(look: () => T, nothing: T): T {
   try {
-    return readdirSync(dir);
+    return look();
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
+    if (['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'].includes(errorCode(error) ?? '')) return nothing;
     throw error;
   }
 }
 
-function sameFile(a: Stats, b: Stats): boolean {
-  return (
-    a.size === b.size && Math.floor(a.mtimeMs) === Math.floor(b.mtimeMs) && (a.mode & 0o170100) === (b.mode & 0o170100)
-  );
+function namesOf(directory: LowerDirectory | null): string[] {
+  return orNothing(() => directory?.list(UPPER_LIMITS.entries + 1).map(({ name }) => name.toString('utf8')) ?? [], []);
+}
+
+// The user's own tree may change under our feet: what is gone needs no deletion.
+function openBelow(parent: LowerDirectory | null, path: string): LowerDirectory | null {
+  return orNothing(() => parent?.child(basename(path)) ?? null, null);
+}
+
+function sameFile(a: BigIntStats, b: BigIntStats): boolean {
+  return a.size === b.size && a.mtimeMs === b.mtimeMs && (a.mode & 0o170100n) === (b.mode & 0o170100n);
 }

@@ -2,7 +2,9 @@
 // Invariant: what cannot be looked into counts as changed. Nobody's work is lost because it could not be read.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { ChangeSet } from '../protocol/changes.ts';
-import type { RunState } from '../protocol/run-state.ts';
+import { isUnderWay, type RunState } from '../protocol/run-state.ts';
+import type { EventLine } from '../store/events.ts';
+import { lastEvents } from '../store/follow-events.ts';
 import { measureDisk } from '../sandbox/disk-usage.ts';
 import { pendingMerges } from '../store/merges.ts';
 import type { StoredTask } from '../store/tasks.ts';
@@ -36,6 +38,12 @@ export interface TaskRow {
   readonly live: boolean;
   /** It has ended, and has changes. */
   readonly needsReview: boolean;
+  /** What an agent was asked to do; null for commands. */
+  readonly goal: string | null;
+  readonly agent: string | null;
+  readonly costMicros: number | null;
+  /** The last thing that a running agent did or said. */
+  readonly doing: EventLine | null;
   readonly sizeBytes?: number;
 }
 
@@ -79,10 +87,15 @@ export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
       changes: null,
       live: false,
       needsReview: false,
+      goal: null,
+      agent: null,
+      costMicros: null,
+      doing: null,
     };
   }
   const { task, run, live } = entry.stored;
-  const underWay = run.state === 'preparing' || run.state === 'running';
+  const underWay = isUnderWay(run.state);
+  const isLive = underWay && live;
   const changes =
     run.state === 'merged' || run.state === 'discarded' ? { files: 0, risky: 0 } : countChanges(entry.stored);
   const changed = changes === null ? await isTouched(entry.stored) : changes.files > 0;
@@ -98,8 +111,12 @@ export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
     label: run.label,
     changed,
     changes,
-    live: underWay && live,
-    needsReview: changed && !(underWay && live),
+    live: isLive,
+    needsReview: changed && !isLive,
+    goal: task.goal?.text ?? null,
+    agent: task.goal === undefined ? null : (task.goal.command?.[0] ?? task.goal.agent),
+    costMicros: run.used?.costMicros ?? null,
+    doing: isLive && task.goal !== undefined ? lastAction(entry.stored) : null,
   };
 }
 
@@ -120,15 +137,37 @@ function projectOf(entry: TaskEntry): string | null {
   return entry.kind === 'whole' ? entry.stored.task.project : null;
 }
 
-/** Running ones first, then what waits for a person, then the rest; the latest first in each. */
+/** Who needs a person, then what went wrong, what waits for a review, what runs, what waits its turn, the rest; the latest first in each. */
 function inOrder(rows: readonly TaskRow[]): TaskRow[] {
-  const rank = (row: TaskRow): number => (row.live ? 0 : row.needsReview ? 1 : 2);
+  const rank = (row: TaskRow): number => {
+    if (row.live) return row.state === 'needs-you' ? 0 : row.state === 'queued' ? 4 : 3;
+    if (row.goal !== null && (row.state === 'failed' || row.state === 'interrupted')) return 1;
+    return row.needsReview ? 2 : 5;
+  };
   return rows.toSorted((a, b) => rank(a) - rank(b) || b.startedAtMs - a.startedAtMs);
 }
 
+function lastAction({ paths }: StoredTask): EventLine | null {
+  return lastEvents(paths.events).findLast(({ type }) => DOING.has(type)) ?? null;
+}
+
+const DOING = new Set([
+  'agent.said',
+  'tool.started',
+  'run.waiting',
+  'run.prepared',
+  'run.printed',
+  'agent.waited',
+  'agent.asked',
+]);
+
 /** Null: nobody has counted them. */
-function countChanges({ paths, run }: StoredTask): ChangeCounts | null {
-  if (!existsSync(paths.changes)) return null;
+function countChanges({ task, paths, run }: StoredTask): ChangeCounts | null {
+  if (!existsSync(paths.changes)) {
+    // What is on its branch has been counted.
+    if (task.goal === undefined || run.result === undefined || isUnderWay(run.state)) return null;
+    return { files: run.result?.files ?? 0, risky: 0 };
+  }
   const { changes, ignored } = JSON.parse(readFileSync(paths.changes, 'utf8')) as ChangeSet;
   const left = changes.filter((change) => !run.settled.includes(change.path));
   return {
@@ -145,7 +184,11 @@ async function isTouched({ task, run, paths }: StoredTask): Promise<boolean> {
     if (run.state === 'preparing') return false;
     const { listCopy } = await import('./list-copy.ts');
     const hidden = new Set(run.hidden);
-    const listing = listCopy({ copy: paths.copy, original: task.project, hidden: (path) => hidden.has(path) });
+    const listing = listCopy({
+      copy: paths.copy,
+      original: run.layers ?? [task.project],
+      hidden: (path) => hidden.has(path),
+    });
     return listing.entries.length > 0 || listing.refused.length > 0;
   } catch {
     return true;

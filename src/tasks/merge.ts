@@ -226,7 +226,9 @@ async function mergeCommit(
   const { by, ...commit } = parts;
   const goal = task.goal?.text.trim() ?? task.name;
   const subject = subjectOf(goal);
-  const text = request.message ?? (goal.split('\n')[0]?.trim() === subject ? goal : `${subject}\n\n${goal}`);
+  const [first = '', ...rest] = goal.split('\n');
+  const body = first.trim() === subject ? rest.join('\n').trim() : goal;
+  const text = request.message ?? (body === '' ? subject : `${subject}\n\n${body}`);
   const who = signature(userOf(repository), world.now());
   const trailers = [
     ['Ags-Task', task.id],

@@ -10,6 +10,8 @@ import type { World } from './world.ts';
 /** Where the proxy and the endpoints are, inside. */
 export const PROXY_PORT = 3128;
 export const ENDPOINT_PORT = 3129;
+/** Where an agent's own hooks ask ours. */
+export const HOOKS_PORT = 3130;
 
 export interface PlacedGrant {
   readonly grant: TcpGrant;
@@ -88,7 +90,7 @@ function planNetwork(
   };
 }
 
-const OURS: readonly number[] = [PROXY_PORT, ENDPOINT_PORT];
+const OURS: readonly number[] = [PROXY_PORT, ENDPOINT_PORT, HOOKS_PORT];
 const EVERYWHERE: Readonly<Record<number, string>> = { 443: 'tls', 80: 'web' };
 
 /** The first with a port has it on 127.0.0.1 too; others are found by their names. */

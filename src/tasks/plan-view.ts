@@ -1,19 +1,16 @@
 // tasks/plan-view.ts: what `ags exec` would start, without starting it.
 // Invariant: made by the very functions that a run is made by, so what is shown is what would be started; only the name of
 // the task, which nobody has yet, is a placeholder. Nothing is written but caches.
-import { mkdirSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Limits, SandboxSpec } from '../protocol/spec.ts';
-import { removeTree } from '../lib/files.ts';
 import { ENV_PASS } from '../config/defaults.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
-import { createPrivateGit } from '../git/private-git.ts';
 import { scopeArgv, type CgroupPlan } from '../sandbox/cgroup-plan.ts';
 import { limitsInForce, type LimitInForce } from '../sandbox/limits.ts';
 import { planNative, type NativeOptions } from '../sandbox/native.ts';
 import type { Launch } from '../sandbox/native-launch.ts';
 import { taskPaths } from '../store/layout.ts';
-import { describeRun, planRun, type RunPlan } from './prepare.ts';
+import { borrowedObjectsOf, describeRun, planRun } from './prepare.ts';
 import type { Project } from './project.ts';
 import { nativeOptions } from './run.ts';
 import { describeStrength } from './strength.ts';
@@ -49,7 +46,7 @@ export interface PlanRequest {
 export async function viewPlan(world: World, request: PlanRequest): Promise<PlanView> {
   const plan = await planRun(world, request.flags);
   const paths = taskPaths(world.stateDir, NEW_TASK);
-  const spec = describeRun(world, plan, paths, NEW_TASK, () => borrowedObjects(world, plan));
+  const spec = describeRun(world, plan, paths, NEW_TASK, borrowedObjectsOf(plan));
   const options = await nativeOptions(
     world,
     plan,
@@ -77,23 +74,6 @@ export async function viewPlan(world: World, request: PlanRequest): Promise<Plan
 
 // Any number that is not a standard stream: the launch depends only on which descriptors are the same.
 const TERMINAL = 3;
-
-/** Which object stores a private git directory borrows from is known to the function that makes one: let it make one, and throw it away. */
-function borrowedObjects(world: World, plan: RunPlan): readonly { from: string; to: string }[] {
-  if (plan.project.repository === null) return [];
-  mkdirSync(world.cacheDir, { recursive: true, mode: 0o700 });
-  const scratch = mkdtempSync(join(world.cacheDir, 'plan-'));
-  try {
-    return createPrivateGit({
-      repository: plan.project.repository,
-      directory: scratch,
-      checkStat: 'full',
-      shown: plan.config.mounts.map(({ path }) => path),
-    }).objects;
-  } finally {
-    removeTree(scratch);
-  }
-}
 
 // As openCgroup would make it, but for its name, which says which process owns it.
 const GROUP = `ags-${NEW_TASK}`;

@@ -4,17 +4,17 @@ import { existsSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:f
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { giveTree } from '../lib/files.ts';
-import { hostPath, type SandboxSpec, type WorkspaceMount } from '../protocol/spec.ts';
+import { hostPath, type Layer, type SandboxSpec, type WorkspaceMount } from '../protocol/spec.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import { listEtc } from '../config/etc.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Repository } from '../git/inspect.ts';
-import { createPrivateGit } from '../git/private-git.ts';
+import { borrowedObjects, createPrivateGit, type PrivateGit } from '../git/private-git.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { ensureEtcCopy } from '../sandbox/etc-copy.ts';
 import type { NativeHost } from '../sandbox/host.ts';
 import { readMachine, type Machine } from '../sandbox/machine.ts';
-import { accountFiles, planSandbox } from '../sandbox/plan.ts';
+import { accountFiles, NOTHING_MORE, planSandbox, type MoreInside } from '../sandbox/plan.ts';
 import { prepareNetwork, type PlannedNetwork } from './network-plan.ts';
 import { findHidden, type HiddenFiles } from './hidden.ts';
 import { findProject, type Project } from './project.ts';
@@ -22,6 +22,8 @@ import { inspectWorld, type World } from './world.ts';
 
 export interface RunPlan {
   readonly project: Project;
+  /** What the workspace stands on in place of the project's files, topmost first. */
+  readonly layers?: readonly Layer[];
   readonly config: EffectiveConfig;
   readonly host: NativeHost;
   readonly hidden: HiddenFiles;
@@ -38,15 +40,21 @@ export interface RunPlan {
   readonly notices: readonly string[];
 }
 
-export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan> {
+/** `adjust`: what an agent needs beside what is configured. `live`: the sandbox is over the project's files as they are. */
+export async function planRun(
+  world: World,
+  flags: ConfigFlags,
+  options: { adjust?: (config: EffectiveConfig) => EffectiveConfig; live?: boolean } = {},
+): Promise<RunPlan> {
   const project = await findProject({
     cwd: world.cwd,
     home: world.home,
     stateDir: world.stateDir,
     cacheDir: world.cacheDir,
+    dataDir: world.dataDir,
     configHome: world.env['XDG_CONFIG_HOME'],
   });
-  const config = await loadConfig({
+  const configured = await loadConfig({
     home: world.home,
     userConfigFile: world.configFile,
     projectDir: project.root,
@@ -55,6 +63,7 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
     flags,
     memoryTotalBytes: world.memoryBytes,
   });
+  const config = options.adjust?.(configured) ?? configured;
   const host = await inspectWorld(world);
   const { workspaceKind } = await import('./ready.ts');
   const choice = await workspaceKind(world, host, config.workspace);
@@ -69,7 +78,7 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
     project,
     config,
     host,
-    hidden: await findHidden(world, project, config),
+    hidden: options.live === false ? NOTHING_HIDDEN : await findHidden(world, project, config),
     user: {
       uid: root ? config.user : world.uid,
       gid: root ? config.user : world.gid,
@@ -85,6 +94,8 @@ export async function planRun(world: World, flags: ConfigFlags): Promise<RunPlan
     notices: [...copies, ...offline, ...unseen.map(notShown)],
   };
 }
+
+const NOTHING_HIDDEN: HiddenFiles = { paths: [], trackedSecrets: [] };
 
 const NO_NETWORK =
   'Network: none but loopback, because this system lets no program but bwrap make namespaces (see: ags doctor).';
@@ -114,15 +125,16 @@ export async function createRun(world: World, plan: RunPlan, paths: TaskPaths, t
       git: project.repository !== null,
     });
   }
-  const spec = describeRun(world, plan, paths, taskName, (directory) => {
-    if (project.repository === null) return [];
-    return createPrivateGit({
-      repository: project.repository,
-      directory,
-      checkStat: world.uid === 0 || plan.workspace === 'copy' ? 'minimal' : 'full',
-      shown: plan.config.mounts.map(({ path }) => path),
-    }).objects;
-  });
+  const objects =
+    project.repository === null
+      ? []
+      : createPrivateGit({
+          repository: project.repository,
+          directory: paths.git,
+          checkStat: world.uid === 0 || plan.workspace === 'copy' ? 'minimal' : 'full',
+          shown: shownPlaces(plan),
+        }).objects;
+  const spec = describeRun(world, plan, paths, taskName, objects);
   for (const dir of [paths.upper, paths.work, paths.home, paths.git, paths.copy]) giveTree(dir, user);
   return spec;
 }
@@ -132,7 +144,8 @@ export function describeRun(
   plan: RunPlan,
   paths: TaskPaths,
   taskName: string,
-  gitObjects: (directory: string) => readonly { from: string; to: string }[],
+  objects: PrivateGit['objects'],
+  more: MoreInside = NOTHING_MORE,
 ): SandboxSpec {
   const { project, config } = plan;
   const git =
@@ -142,7 +155,7 @@ export function describeRun(
           mounts: [
             { from: paths.git, to: join(project.root, '.git'), writable: true, why: "the task's own git directory" },
             ...linkedModules(project.repository, paths.git),
-            ...gitObjects(paths.git).map((store) => ({ ...store, writable: false, why: 'objects of your repository' })),
+            ...objects.map((store) => ({ ...store, writable: false, why: 'objects of your repository' })),
           ],
         };
   return planSandbox({
@@ -154,7 +167,10 @@ export function describeRun(
       cacheDir: world.cacheDir,
       patterns: [...config.etc, ...etcMounts(config)],
       list: listEtc,
-      made: accountFiles(plan.user, world.home, plan.network.resolvConf),
+      made: {
+        ...accountFiles(plan.user, world.home, plan.network.resolvConf),
+        ...mountPointsInEtc(more),
+      },
     }),
     project: project.root,
     cwd: plan.cwd,
@@ -171,7 +187,25 @@ export function describeRun(
     kernel: config.kernel,
     network: plan.network.spec,
     taskName,
+    more,
   });
+}
+
+/** Files that are put over empty ones: the copy of /etc is the same for all, and read-only. */
+function mountPointsInEtc({ files }: MoreInside): Record<string, string> {
+  return Object.fromEntries(
+    files.flatMap(({ to }) => (to.startsWith('/etc/') ? [[to.slice('/etc/'.length), ''] as const] : [])),
+  );
+}
+
+/** Object stores that the private git directory of a run borrows from. */
+export function borrowedObjectsOf(plan: RunPlan): PrivateGit['objects'] {
+  const { repository } = plan.project;
+  return repository === null ? [] : borrowedObjects(repository, shownPlaces(plan));
+}
+
+export function shownPlaces({ config }: RunPlan): string[] {
+  return config.mounts.map(({ path }) => path);
 }
 
 /** The submodules of a linked worktree look for their git directories beside its entry in the main repository. */
@@ -190,8 +224,7 @@ function workspaceMount(plan: RunPlan, paths: TaskPaths): WorkspaceMount {
   if (plan.workspace === 'copy') return { kind: 'copy', directory: hostPath(paths.copy), writable: true };
   return {
     kind: 'overlay',
-    lower: hostPath(plan.project.root),
-    identity: plan.project.identity,
+    layers: plan.layers ?? [{ path: hostPath(plan.project.root), identity: plan.project.identity }],
     hidden: plan.hidden.paths,
     upper: hostPath(paths.upper),
     work: hostPath(paths.work),

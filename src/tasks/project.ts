@@ -16,6 +16,8 @@ export async function findProject(input: {
   home: string;
   stateDir: string;
   cacheDir: string;
+  /** Where a project may not be: programs of agents that later sandboxes start. */
+  dataDir?: string;
   configHome?: string | undefined;
 }): Promise<Project> {
   // Making a directory there would wait for ever.
@@ -69,7 +71,10 @@ const NEVER = [
 ];
 const NEVER_BELOW = ['/proc', '/sys', '/dev', '/etc'];
 
-function unsuitable(root: string, { home, stateDir }: { home: string; stateDir: string }): AgsError | null {
+function unsuitable(
+  root: string,
+  { home, stateDir, dataDir }: { home: string; stateDir: string; dataDir?: string },
+): AgsError | null {
   const realHome = tryReal(home) ?? home;
   const realState = tryReal(stateDir) ?? stateDir;
   const hint =
@@ -85,6 +90,11 @@ function unsuitable(root: string, { home, stateDir }: { home: string; stateDir: 
   if (isWithin(realState, root) || isWithin(root, realState))
     return new AgsError('project.unsuitable', `${root} overlaps the state directory of ags (${realState}).`, {
       hint: 'Put the state elsewhere: set XDG_STATE_HOME',
+    });
+  const realData = dataDir === undefined ? null : (tryReal(dataDir) ?? dataDir);
+  if (realData !== null && (isWithin(realData, root) || isWithin(root, realData)))
+    return new AgsError('project.unsuitable', `${root} overlaps the programs that ags has installed (${realData}).`, {
+      hint: 'Put them elsewhere: set XDG_DATA_HOME',
     });
   return null;
 }

@@ -4,7 +4,7 @@ import { chownSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { hostPath, sandboxPath, type Mount, type WorkspaceMount } from '../protocol/spec.ts';
-import { directoryIdentity } from '../lib/files.ts';
+import { layerAt } from '../lib/files.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { readMachine } from '../sandbox/machine.ts';
 import { createNative } from '../sandbox/native.ts';
@@ -49,8 +49,7 @@ export async function openQuestions(
       ? { kind: 'copy', directory: hostPath(paths.copy), writable: false }
       : {
           kind: 'frozen-overlay',
-          lower: hostPath(task.task.project),
-          identity: directoryIdentity(task.task.project),
+          layers: (run.layers ?? [task.task.project]).map(layerAt),
           hidden: run.hidden,
           upper: hostPath(paths.upper),
         };

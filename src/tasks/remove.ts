@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
+import { isUnderWay } from '../protocol/run-state.ts';
 import { isAlive, type ProcessIdentity } from '../lib/liveness.ts';
 import { tryLock } from '../lib/lock.ts';
 import { removeStale } from '../sandbox/cgroup.ts';
@@ -44,11 +45,7 @@ export async function removeFiles(entry: TaskEntry): Promise<{ freedBytes: numbe
 }
 
 export function isRunning(entry: TaskEntry): entry is Extract<TaskEntry, { kind: 'whole' }> {
-  return (
-    entry.kind === 'whole' &&
-    entry.stored.live &&
-    (entry.stored.run.state === 'preparing' || entry.stored.run.state === 'running')
-  );
+  return entry.kind === 'whole' && entry.stored.live && isUnderWay(entry.stored.run.state);
 }
 
 export function lockTask(paths: TaskPaths): Disposable | 'busy' | 'gone' {

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
-import { advance } from '../protocol/run-state.ts';
+import { advance, isUnderWay } from '../protocol/run-state.ts';
 import { replaceFile } from '../lib/files.ts';
 import { tryLock } from '../lib/lock.ts';
 import type { ApplyOp, ApplyOutcome } from '../review/apply.ts';
@@ -44,7 +44,7 @@ export function openReview(world: World, stored: StoredTask, options: ReviewOpti
 }
 
 async function open(world: World, stored: StoredTask, options: ReviewOptions): Promise<Review> {
-  if (stored.live && (stored.run.state === 'preparing' || stored.run.state === 'running')) {
+  if (stored.live && isUnderWay(stored.run.state)) {
     throw new AgsError('task.busy', `${stored.task.name} is still running.`, { hint: 'Review it when it has ended.' });
   }
   const lock = tryLock(stored.paths.lock);

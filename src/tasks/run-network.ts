@@ -33,8 +33,9 @@ export interface RunNetworkInput {
   readonly id: string;
   readonly startedAtMs: number;
   readonly project: string;
-  /** The file of the task's events. */
-  readonly events: string;
+  /** The file of the task's events, or whoever holds it. */
+  readonly events: string | ((event: { readonly type: string; readonly [field: string]: unknown }) => void);
+  readonly onDecision?: (decision: Decision) => void;
   readonly config: Pick<EffectiveConfig, 'network'>;
   readonly grants: readonly PlacedGrant[];
   readonly secrets: TaskSecrets;
@@ -55,7 +56,10 @@ export function openRunNetwork(input: RunNetworkInput): RunNetwork {
       loaded = await startGateway(input, {
         live: () => state.live,
         initPid: () => state.sandbox?.initPid ?? null,
-        onDecision: (decision) => countRefused(refused, decision),
+        onDecision(decision) {
+          countRefused(refused, decision);
+          input.onDecision?.(decision);
+        },
       });
       return loaded;
     });

@@ -10,7 +10,7 @@ import { chooseStage, ensureWhiteout } from '../sandbox/host.ts';
 import { createNative, type NativeOptions } from '../sandbox/native.ts';
 import type { Stdio } from '../sandbox/backend.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
-import { createTask, removeTask, writeRun } from '../store/tasks.ts';
+import { createTask, removeTask, slug, writeRun } from '../store/tasks.ts';
 import { createRun, planRun, type RunPlan } from './prepare.ts';
 import { openRunNetwork, type DeniedHost } from './run-network.ts';
 import { catchSignals, supervise } from './supervise.ts';
@@ -50,8 +50,8 @@ async function runTask(world: World, request: RunRequest): Promise<RunResult> {
   using signals = catchSignals();
   const { id, paths, run } = createTask(
     world.stateDir,
-    request.name ?? request.command.slice(0, 2).join('-').split('/').at(-1) ?? request.kind,
-    randomWord,
+    () =>
+      `${slug(request.name ?? request.command.slice(0, 2).join('-').split('/').at(-1) ?? request.kind)}-${randomWord()}`,
     (id) => ({ task: firstTask(world, plan, request, id), run: firstRun(world, plan) }),
   );
   let keep = false;
@@ -155,7 +155,11 @@ export async function nativeOptions(
   cgroup: NativeOptions['cgroup'],
 ): Promise<NativeOptions> {
   const sources = spec.mounts.flatMap((m) =>
-    m.kind === 'bind' ? [m.from] : m.kind === 'workspace' && m.workspace.kind !== 'copy' ? [m.workspace.lower] : [],
+    m.kind === 'bind'
+      ? [m.from]
+      : m.kind === 'workspace' && m.workspace.kind !== 'copy'
+        ? m.workspace.layers.map(({ path }) => path)
+        : [],
   );
   return {
     runDir,
@@ -173,10 +177,12 @@ export async function nativeOptions(
   };
 }
 
-/** Root may work in somebody else's project: its files must belong to the sandbox's user all the same. */
+/** Root may work in somebody else's project: its files must belong to the sandbox's user all the same. Inside it has its own path. */
 function ownerOf(spec: SandboxSpec): { uid: number; gid: number } {
-  const workspace = spec.mounts.find((m) => m.kind === 'workspace')?.workspace;
-  const { uid, gid } = statSync(workspace === undefined || workspace.kind === 'copy' ? '/' : workspace.lower);
+  const mount = spec.mounts.find((m) => m.kind === 'workspace');
+  const stat =
+    mount === undefined || mount.workspace.kind === 'copy' ? undefined : statSync(mount.to, { throwIfNoEntry: false });
+  const { uid, gid } = stat ?? statSync('/');
   return { uid, gid };
 }
 

@@ -1,6 +1,7 @@
 // tasks/running.ts: sandboxes that are going on, and how to talk to them.
 // Invariant: a sandbox that ends while it is talked to is left out, never an error.
 import { AgsError } from '../protocol/errors.ts';
+import { isUnderWay } from '../protocol/run-state.ts';
 import type { NetworkMode, NetworkRule } from '../protocol/network.ts';
 import { callControl } from '../lib/control.ts';
 import type { StoredTask } from '../store/tasks.ts';
@@ -53,5 +54,5 @@ export async function ask<R extends ControlRequest>(
 const ANSWER_MS = 3000;
 
 function isGoingOn({ run, live }: StoredTask): boolean {
-  return live && (run.state === 'running' || run.state === 'preparing');
+  return live && isUnderWay(run.state);
 }

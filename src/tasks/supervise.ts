@@ -4,13 +4,11 @@ import { constants } from 'node:os';
 import { existsSync, statfsSync } from 'node:fs';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { formatDuration, formatSize } from '../lib/units.ts';
-import type { Backend } from '../sandbox/backend.ts';
+import type { Backend, OnDoor, Sandbox, Stdio } from '../sandbox/backend.ts';
 import type { Cgroup } from '../sandbox/cgroup.ts';
 import type { Breach, Watch, WatchInput } from '../sandbox/governor.ts';
 import { freeFloor } from '../sandbox/limits.ts';
 import type { TaskPaths } from '../store/layout.ts';
-import type { RunRequest } from './run.ts';
-import type { RunNetwork } from './run-network.ts';
 import type { World } from './world.ts';
 
 // SIGKILL cannot be passed on; die-with-parent stands for it.
@@ -44,15 +42,15 @@ export interface Signals extends Disposable {
 
 export async function supervise(input: {
   world: World;
-  request: RunRequest;
+  request: { readonly command: readonly string[]; openStdio(): Promise<{ stdio: Stdio; close(): Promise<void> }> };
   spec: SandboxSpec;
-  paths: TaskPaths;
+  paths: Pick<TaskPaths, 'root' | 'upper' | 'home' | 'copy' | 'git'>;
   backend: Backend;
   cgroup: Cgroup;
   signals: Signals;
-  network: RunNetwork;
+  network: { onDoor: OnDoor; started(sandbox: Sandbox): void };
   holdsMemory: boolean;
-  onStart(): void;
+  onStart(sandbox: Sandbox): void;
 }): Promise<{ exitCode: number; ended: string | null }> {
   const { spec, paths, signals } = input;
   const terminal = await input.request.openStdio();
@@ -60,7 +58,7 @@ export async function supervise(input: {
   try {
     const { command } = input.request;
     const sandbox = await input.backend.start(spec, command, terminal.stdio, input.network.onDoor);
-    input.onStart();
+    input.onStart(sandbox);
     input.network.started(sandbox);
     const { early } = signals;
     if (early !== null) sandbox.kill();

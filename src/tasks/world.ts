@@ -11,12 +11,16 @@ export interface World {
   readonly shell: string;
   readonly stateDir: string;
   readonly cacheDir: string;
+  /** Programs that ags has installed. */
+  readonly dataDir: string;
   readonly configFile: string;
   readonly memoryBytes: number;
   readonly kernel: string;
   readonly platform: string;
   readonly nodeArch: string;
   readonly pid: number;
+  /** What starts ags again: Node and the script. */
+  readonly self: readonly string[];
   now(): Date;
 }
 

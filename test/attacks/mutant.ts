@@ -134,6 +134,8 @@ function worldOf(machine: Machine): World {
     shell: '/bin/sh',
     stateDir: machine.stateDir,
     cacheDir: join(machine.home, '.cache/ags'),
+    self: [],
+    dataDir: join(machine.home, '.local/share/ags'),
     configFile: join(machine.home, '.config/ags/config.yaml'),
     memoryBytes: totalmem(),
     kernel: release(),

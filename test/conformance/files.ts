@@ -392,8 +392,7 @@ export function filePromises(open: Open): void {
         kind: 'workspace',
         workspace: {
           kind: 'frozen-overlay',
-          lower: hostPath(place.project),
-          identity: directoryIdentity(place.project),
+          layers: [{ path: hostPath(place.project), identity: directoryIdentity(place.project) }],
           hidden: ['secret'],
           upper: hostPath(upper),
         },

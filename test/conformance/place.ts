@@ -169,8 +169,7 @@ export function overlay(place: Place, hidden: readonly string[] = [], to = '/pro
     kind: 'workspace',
     workspace: {
       kind: 'overlay',
-      lower: hostPath(place.project),
-      identity: directoryIdentity(place.project),
+      layers: [{ path: hostPath(place.project), identity: directoryIdentity(place.project) }],
       hidden,
       upper: hostPath(place.writable('upper')),
       work: hostPath(place.writable('work')),

@@ -265,8 +265,7 @@ export function processPromises(open: Open): void {
               kind: 'workspace',
               workspace: {
                 kind: 'overlay',
-                lower: missing,
-                identity: '0,0',
+                layers: [{ path: missing, identity: '0,0' }],
                 hidden: [],
                 upper: hostPath(place.writable('upper')),
                 work: hostPath(place.writable('work')),

@@ -26,7 +26,7 @@ export interface Stage extends AsyncDisposable {
 }
 
 export type StageOptions = Partial<
-  Pick<InterceptInput, 'decide' | 'secrets' | 'basePath' | 'count' | 'headMs' | 'dial' | 'host'>
+  Pick<InterceptInput, 'decide' | 'secrets' | 'basePath' | 'count' | 'headMs' | 'idleMs' | 'dial' | 'host'>
 > & {
   issuer?: Authority;
   certificateFor?: string;

@@ -515,6 +515,25 @@ describe('limits', () => {
     await Promise.all(scene.over);
   });
 
+  test('a connection that asks for nothing is ended; one that waits for its answer or is in the middle of a head is not', async () => {
+    const idleMs = 300;
+    const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+    const late = replies((_head, socket, index) => {
+      if (index !== 1) return answer;
+      setTimeout(() => socket.write(answer), 3 * idleMs);
+      return null;
+    });
+    await using scene = await stage(late, { idleMs });
+    const client = await scene.client();
+    for (let n = 0; n < 3; n += 1) expect((await client.ask(GET)).status).toBe(200);
+    client.send(GET.slice(0, 10));
+    await sleep(2 * idleMs);
+    expect((await client.ask(GET.slice(10))).status).toBe(200);
+    expect(await client.rest()).toBe('');
+    await Promise.all(scene.over);
+    expect(scene.infos.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  });
+
   test('a spent budget ends the connection', async () => {
     let left = 200;
     await using scene = await stage(echo, { count: (direction, bytes) => direction === 'in' || (left -= bytes) > 0 });

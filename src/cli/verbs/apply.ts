@@ -21,6 +21,7 @@ const verb: Verb = {
     const { visible } = await import('../../lib/sanitize.ts');
     const task = await findTask(ctx.world, args.positionals[0], {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
+      work: true,
     });
     const { taken, failed, risky, left } = await applyTask(ctx.world, task, {
       paths: args.positionals.slice(1),

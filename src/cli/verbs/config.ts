@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { ConfigInput, EffectiveConfig } from '../../config/effective.ts';
+import { formatHookCommand } from '../../config/hook-asks.ts';
 import { LIMIT_KINDS, LIMIT_NAMES } from '../../config/limits.ts';
 import { loadConfig } from '../../config/load.ts';
 import { formatSource } from '../../config/network-asks.ts';
@@ -10,8 +11,9 @@ import { formatGrant, formatPort, formatProxy } from '../../config/network-text.
 import { DEFAULT_LIST } from '../../config/network.ts';
 import { suggest } from '../../config/suggest.ts';
 import { visible } from '../../lib/sanitize.ts';
-import { formatSize } from '../../lib/units.ts';
+import { formatDuration, formatSize } from '../../lib/units.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
+import { HOOK_POINTS } from '../../protocol/hook.ts';
 import { hostAndPort } from '../../protocol/host-name.ts';
 import { formatRule } from '../../protocol/network-rule.ts';
 import type { NetworkRule } from '../../protocol/network.ts';
@@ -105,7 +107,26 @@ function rowsOf(config: EffectiveConfig): Row[] {
       value: `${secret.name}: ${formatSource(secret.from)}, for ${hostAndPort(secret.host, secret.port)}`,
       origin: secret.origin,
     })),
+    ...many('hooks.use', config.hooks.use),
+    one('hooks.timeout', formatDuration(config.hooks.timeoutSeconds)),
+    ...config.hooks.commands.map((command): Row => ({
+      name: `hooks.${command.point}[0]`,
+      value: `${formatHookCommand(command)}${command.inside ? ', inside' : ''}`,
+      origin: command.origin,
+    })),
+    ...taskRows(config, one),
     ...many('review.risky', config.risky),
+  ];
+}
+
+function taskRows({ tasks }: EffectiveConfig, one: (name: string, value: string | number) => Row): Row[] {
+  return [
+    ...(tasks.agent === null ? [] : [one('tasks.agent', tasks.agent)]),
+    ...(tasks.model === null ? [] : [one('tasks.model', tasks.model)]),
+    ...(tasks.parallel === null ? [] : [one('tasks.parallel', tasks.parallel)]),
+    ...(tasks.seconds === null ? [] : [one('tasks.time', formatDuration(tasks.seconds))]),
+    ...(tasks.costMicros === null ? [] : [one('tasks.cost', tasks.costMicros / 1e6)]),
+    ...(tasks.turns === null ? [] : [one('tasks.turns', tasks.turns)]),
   ];
 }
 
@@ -211,6 +232,16 @@ const KEYS = [
   'network.upstream',
   'network.dns',
   'secrets',
+  'hooks',
+  'hooks.use',
+  ...HOOK_POINTS.map((point) => `hooks.${point}`),
+  'tasks',
+  'tasks.agent',
+  'tasks.model',
+  'tasks.parallel',
+  'tasks.time',
+  'tasks.cost',
+  'tasks.turns',
   'review',
   'review.risky',
 ];

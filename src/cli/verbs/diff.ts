@@ -22,6 +22,7 @@ const verb: Verb = {
     const { visible } = await import('../../lib/sanitize.ts');
     const task = await findTask(ctx.world, args.positionals[0], {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
+      work: true,
     });
     using review = await open(ctx, task);
     const wanted = args.positionals.slice(1);

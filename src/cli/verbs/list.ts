@@ -3,17 +3,20 @@ import { basename } from 'node:path';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatSize } from '../../lib/units.ts';
 import { listTasks, type Listing, type ShownState, type TaskRow } from '../../tasks/list.ts';
+import type { Action } from '../../protocol/agent-event.ts';
 import { createPaint, type Paint } from '../colour.ts';
 import { age, count, cut, shellLine, table, widthOf, type Cell } from '../format.ts';
+import { describeAction } from '../show-event.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'list sandboxes with changes, and running ones',
+  summary: 'list tasks: who needs you, what waits for a review, what runs',
   usage: 'list [--all] [--size] [-q | --json]',
   about:
-    'A sandbox that has ended without changes leaves nothing behind, so what is listed here is running, waits for your review, or was killed. Where a task is to be named, the beginning of its name is enough, and @ is the latest one.',
+    'Sorted by who needs you. A command that has ended without changes leaves nothing behind; tasks of agents stay until you remove them. Where a task is to be named, the beginning of its name is enough, and @ is the latest one.',
   examples: [
     'ags list',
+    'ags list --watch',
     'ags list --all --size',
     'ags list -q',
     "ags list --json | jq '.tasks[] | select(.needsReview) | .name'",
@@ -22,11 +25,16 @@ const verb: Verb = {
     all: { type: 'boolean', short: 'a', about: 'tasks of all projects; those of this one come first' },
     size: { type: 'boolean', about: 'also measure what each task takes on the disk' },
     quiet: { type: 'boolean', short: 'q', about: 'names only' },
+    watch: { type: 'boolean', short: 'w', about: 'stay, and show what changes; Ctrl-C ends it' },
     json: { type: 'boolean', about: 'print one JSON document' },
   },
   async run({ values, positionals }, ctx) {
     if (positionals.length > 0)
       throw new AgsError('usage.invalid', 'ags list takes no arguments.', { hint: 'For one task: ags diff <task>' });
+    if (values['watch'] === true) {
+      const { watchList } = await import('../watch-list.ts');
+      return watchList(values['all'] === true, ctx);
+    }
     const listing = await listTasks(ctx.world, { all: values['all'] === true, size: values['size'] === true });
     if (values['json'] === true) ctx.stdout.write(`${JSON.stringify(listDocument(listing), null, 2)}\n`);
     else if (values['quiet'] === true) ctx.stdout.write(listing.tasks.map(({ name }) => `${name}\n`).join(''));
@@ -52,7 +60,7 @@ function show(listing: Listing, all: boolean, ctx: Context): void {
 }
 
 /** On a terminal, the command gives way until a line fits; elsewhere everything is written in full. */
-function taskTable(tasks: readonly TaskRow[], projects: boolean, paint: Paint, ctx: Context): string {
+export function taskTable(tasks: readonly TaskRow[], projects: boolean, paint: Paint, ctx: Context): string {
   const nowMs = ctx.now().getTime();
   const sizes = tasks.some((task) => task.sizeBytes !== undefined);
   const head = (text: string): Cell => ({ text, paint: (shown) => paint('dim', shown) });
@@ -64,16 +72,16 @@ function taskTable(tasks: readonly TaskRow[], projects: boolean, paint: Paint, c
       head('AGE'),
       ...(sizes ? [head('SIZE')] : []),
       ...(projects ? [head('PROJECT')] : []),
-      head('COMMAND'),
+      head('WHAT'),
     ],
     ...tasks.map((task): Cell[] => [
       task.name,
-      { text: STATES[task.state].word, paint: (text) => paint(STATES[task.state].style, text) },
+      stateCell(task, paint),
       changesOf(task),
       task.startedAtMs === 0 ? '' : age(nowMs - task.startedAtMs),
       ...(sizes ? [formatSize(task.sizeBytes ?? 0)] : []),
       ...(projects ? [task.project === null ? '' : basename(task.project)] : []),
-      cut(shellLine(task.command), commandWidth),
+      cut(whatOf(task), commandWidth),
     ]),
   ];
   const columns = ctx.stdout.isTTY ? ctx.stdout.columns : Number.POSITIVE_INFINITY;
@@ -81,15 +89,36 @@ function taskTable(tasks: readonly TaskRow[], projects: boolean, paint: Paint, c
   const lines = table(rows(Math.max(12, columns - used)))
     .trimEnd()
     .split('\n');
-  return lines.map((line, i) => `${line}\n${reasonLine(tasks[i - 1], paint)}`).join('');
+  return lines.map((line, i) => `${line}\n${below(tasks[i - 1], paint, columns)}`).join('');
 }
 
 function widestLine(text: string): number {
   return Math.max(...text.split('\n').map((line) => widthOf(line.replaceAll(/\u001b\[\d+m/g, ''))));
 }
 
-function reasonLine(task: TaskRow | undefined, paint: Paint): string {
-  return task?.reason == null ? '' : `  ${paint('dim', cut(task.reason, 300))}\n`;
+/** An agent by its goal, anything else by its command line. */
+function whatOf(task: TaskRow): string {
+  return task.goal === null ? shellLine(task.command) : `${task.agent}: ${task.goal.split('\n')[0]}`;
+}
+
+/** Why it is so, or what it is doing. */
+function below(task: TaskRow | undefined, paint: Paint, columns: number): string {
+  const room = Math.min(300, columns - 3);
+  if (task?.reason != null) return `  ${paint('dim', cut(task.reason, room))}\n`;
+  if (task?.doing == null) return '';
+  return `  ${paint('dim', cut(doingText(task.doing, room), room))}\n`;
+}
+
+function doingText(event: NonNullable<TaskRow['doing']>, room: number): string {
+  if (event.type === 'tool.started') return describeAction(event['action'] as Action, String(event['tool']), room);
+  const words = [event['text'], event['why'], event['question']].find((value) => typeof value === 'string');
+  return words?.split('\n')[0] ?? '';
+}
+
+function stateCell(task: TaskRow, paint: Paint): Cell {
+  const { word, style } = STATES[task.state];
+  if (task.state === 'stopped' && !task.changed) return { text: 'stopped', paint: (text) => paint('dim', text) };
+  return { text: word, paint: (text) => paint(style, text) };
 }
 
 const STATES = {
@@ -111,7 +140,8 @@ function changesOf(task: TaskRow): string {
   if (task.live || task.state === 'damaged') return '';
   if (task.changes === null) return task.changed ? 'yes' : 'none';
   if (task.changes.files === 0) return 'none';
-  return `${count(task.changes.files, 'file')}${task.changes.risky === 0 ? '' : `, ${task.changes.risky} risky`}`;
+  const cost = task.costMicros === null ? '' : `, $${(task.costMicros / 1e6).toFixed(2)}`;
+  return `${count(task.changes.files, 'file')}${task.changes.risky === 0 ? '' : `, ${task.changes.risky} risky`}${cost}`;
 }
 
 function listDocument(listing: Listing): unknown {

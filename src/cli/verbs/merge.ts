@@ -34,6 +34,7 @@ const verb: Verb = {
       throw new AgsError('usage.invalid', '--squash and --keep-commits contradict each other.');
     const task = await findTask(ctx.world, args.positionals[0], {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
+      work: true,
     });
     using merge = await openMerge(ctx.world, task, {
       paths: args.positionals.slice(1),

@@ -37,6 +37,7 @@ const verb: Verb = {
     const { findTask } = await import('../../tasks/find-task.ts');
     const task = await findTask(ctx.world, args.positionals[0], {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
+      work: true,
     });
     const risky = await riskyPatterns(ctx, task.task.project);
     const flagged = ['accept', 'accept-all', 'risky', 'discard', 'discard-all', 'ignored'].some(

@@ -13,7 +13,7 @@ const verb: Verb = {
   summary: 'throw a task and its changes away',
   usage: 'rm <task>... [--force] [--yes] [--json]',
   about:
-    'Removes everything the sandbox wrote. Your project is not touched: what you took in a review stays. A task may be named by the beginning of its name, or as @ for the latest one.',
+    'Removes everything the sandbox wrote, and the branch of an agent. Your project is not touched otherwise: what you took or merged stays. A task may be named by the beginning of its name, or as @ for the latest one.',
   examples: ['ags rm npm-test-4kd2', 'ags rm @ --yes', 'ags rm --force build-w8xz'],
   options: {
     force: { type: 'boolean', short: 'f', about: 'also end a task that is running' },
@@ -30,15 +30,26 @@ const verb: Verb = {
     const wanted = values['yes'] === true ? entries : await askEach(entries, json, ctx);
     const removed: { name: string; freedBytes: number }[] = [];
     for (const entry of wanted) {
+      const removeBranches = await branchesOf(entry, ctx);
       const { freedBytes } = await removeEntry(entry, { force });
+      const branches = await removeBranches();
       removed.push({ name: entry.id, freedBytes });
-      if (!json) ctx.stdout.write(`Removed ${entry.id}, ${formatSize(freedBytes)} freed.\n`);
+      if (!json)
+        ctx.stdout.write(
+          `Removed ${entry.id}${branches.length === 0 ? '' : ` and branch ${branches.join(', ')}`}, ${formatSize(freedBytes)} freed.\n`,
+        );
     }
     if (json) ctx.stdout.write(`${JSON.stringify({ removed }, null, 2)}\n`);
     return wanted.length === entries.length ? EXIT.done : EXIT.failed;
   },
 };
 export default verb;
+
+async function branchesOf(entry: TaskEntry, ctx: Context): Promise<() => Promise<string[]>> {
+  if (entry.kind !== 'whole' || entry.stored.task.goal === undefined) return async () => [];
+  const { branchRemoval } = await import('../../tasks/task-branch.ts');
+  return branchRemoval(ctx.world, entry.stored);
+}
 
 function refuseRunning(entries: readonly TaskEntry[]): void {
   const running = entries.filter(isRunning);

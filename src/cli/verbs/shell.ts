@@ -1,14 +1,15 @@
 // cli/verbs/shell.ts: `ags shell [command]`.
-import { AgsError } from '../../protocol/errors.ts';
+import { AgsError, EXIT } from '../../protocol/errors.ts';
+import type { StoredTask } from '../../store/tasks.ts';
 import { RUN_OPTIONS, runFlags, runInSandbox } from '../run-options.ts';
-import type { Verb } from '../verb.ts';
+import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'open a shell in a fresh sandbox',
-  usage: 'shell [options] [command] [arguments...]',
+  summary: 'open a shell in a fresh sandbox, or beside an agent in its own',
+  usage: 'shell [options] [command] [arguments...] | shell <task> [command]',
   about:
-    'The same sandbox as "ags exec", interactive: a terminal of its own, with job control, resizing and full-screen programs.',
-  examples: ['ags shell', 'ags shell bash --norc', 'ags shell vim src/main.ts', 'ags shell claude'],
+    'The same sandbox as "ags exec", interactive: a terminal of its own, with job control, resizing and full-screen programs. With the\nname of an agent that is running: in its sandbox, beside it, with the same files, network and limits.',
+  examples: ['ags shell', 'ags shell bash --norc', 'ags shell vim src/main.ts', 'ags shell fix-date-tests'],
   passthrough: true,
   options: RUN_OPTIONS,
   async run(args, ctx) {
@@ -16,8 +17,26 @@ const verb: Verb = {
       throw new AgsError('usage.no-terminal', 'ags shell needs a terminal.', {
         hint: 'In a script use: ags exec -- <command>',
       });
+    const beside = await findAgent(ctx, args.positionals[0]);
+    if (beside !== null) {
+      const { openGuest } = await import('../guest-terminal.ts');
+      return (await openGuest(ctx, beside, { do: 'shell', argv: args.positionals.slice(1) })) ?? EXIT.done;
+    }
     const command = args.positionals.length > 0 ? args.positionals : [ctx.world.shell];
     return runInSandbox('shell', command, runFlags(args), args, ctx);
   },
 };
 export default verb;
+
+/** Only by its whole name: anything else is a command. */
+async function findAgent(ctx: Context, name: string | undefined): Promise<StoredTask | null> {
+  if (name === undefined || !/^[a-z0-9][a-z0-9-]{0,62}$/.test(name)) return null;
+  const { readTask } = await import('../../store/tasks.ts');
+  const task = await readTask(ctx.stateDir, name);
+  if (task?.task.goal === undefined) return null;
+  const { isLive } = await import('../../tasks/steer.ts');
+  if (isLive(task)) return task;
+  throw new AgsError('usage.invalid', `${name} is not running.`, {
+    hint: `Let it go on: ags send ${name} "<message>". What it did: ags diff ${name}`,
+  });
+}

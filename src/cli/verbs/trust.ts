@@ -1,17 +1,19 @@
-// cli/verbs/trust.ts: approve what a project's own ags.yaml asks for, after seeing it.
-// Invariant: what is approved is what was shown: the file is read once, and the approval is for the hash of those bytes.
+// cli/verbs/trust.ts: approve what a project's own ags.yaml and its hook files ask for, after seeing it.
+// Invariant: what is approved is what was shown: each file is read once, and the approval is for the hash of those bytes.
 import { readProject } from '../../config/load.ts';
-import { approvalOf, approve, isTrusted, revoke, sha256 } from '../../config/trust.ts';
+import { hookFileAsk } from '../../config/hook-asks.ts';
+import { approvalOf, approve, isTrusted, revoke, sha256, untrustedHooks } from '../../config/trust.ts';
+import { findProjectHooks } from '../../hooks/find.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import type { Context, Verb } from '../verb.ts';
 import { configInput } from './config.ts';
 
 const verb: Verb = {
-  summary: "approve what this project's ags.yaml asks for",
+  summary: "approve what this project's ags.yaml and hooks ask for",
   usage: 'trust [--yes | --revoke] [--json]',
   about:
-    'A project may always restrict its sandboxes further. What lets them see or use more takes effect only after you have approved it, for exactly this content of the file.',
+    'A project may always restrict its sandboxes further. What lets them see or use more takes effect only after you have approved it, for exactly this content of the file. The same holds for hooks in .ags/hooks, which run on this machine: each is approved by its content.',
   examples: ['ags trust', 'ags trust --yes', 'ags trust --revoke'],
   options: {
     yes: { type: 'boolean', short: 'y', about: 'Approve without asking' },
@@ -28,22 +30,26 @@ const verb: Verb = {
     const input = await configInput(ctx);
     if (values['revoke'] === true) return takeBack(input, values['json'] === true, ctx);
 
-    const { asks, bytes, hasProjectFile } = await readProject(input);
-    const request = { stateDir: input.stateDir, projectDir: input.projectDir, bytes, asks };
+    const { asks: wanted, bytes, hasProjectFile } = await readProject(input);
+    const hooks = findProjectHooks(input.projectDir);
+    const asks = [...wanted, ...hooks.map(hookFileAsk)];
+    const request = { stateDir: input.stateDir, projectDir: input.projectDir, bytes, asks: wanted, hooks };
     const json = values['json'] === true;
-    const before = isTrusted(request);
+    const before = isTrusted(request) && untrustedHooks(request).length === 0;
     if (!json)
       ctx.stderr.write(
-        before ? settled(hasProjectFile, asks) : `${visible(input.projectDir)}/ags.yaml asks for:\n${lines(asks)}`,
+        before
+          ? settled(hasProjectFile, asks)
+          : `${visible(input.projectDir)}${hooks.length === 0 ? '/ags.yaml' : ''} asks for:\n${lines(asks)}`,
       );
     const approved = before || values['yes'] === true || (!json && (await saysYes(ctx)));
     if (approved && !before) approve({ ...request, now: ctx.now() });
     if (json)
       ctx.stdout.write(
-        `${JSON.stringify({ project: input.projectDir, sha256: hasProjectFile ? sha256(bytes) : null, asks, approved }, null, 2)}\n`,
+        `${JSON.stringify({ project: input.projectDir, sha256: hasProjectFile ? sha256(bytes) : null, asks, hooks: hooks.map(({ path, sha256: digest }) => ({ path, sha256: digest })), approved }, null, 2)}\n`,
       );
     else if (!before)
-      ctx.stderr.write(approved ? 'Approved. If the file changes, you are asked again.\n' : 'Not approved.\n');
+      ctx.stderr.write(approved ? 'Approved. If anything of it changes, you are asked again.\n' : 'Not approved.\n');
     return approved ? EXIT.done : EXIT.failed;
   },
 };
@@ -51,9 +57,9 @@ const verb: Verb = {
 export default verb;
 
 function settled(hasProjectFile: boolean, asks: readonly string[]): string {
+  if (asks.length > 0) return `Already approved:\n${lines(asks)}`;
   if (!hasProjectFile) return 'This project has no ags.yaml: there is nothing to approve.\n';
-  if (asks.length === 0) return 'The ags.yaml of this project asks for nothing: there is nothing to approve.\n';
-  return `Already approved:\n${lines(asks)}`;
+  return 'The ags.yaml of this project asks for nothing: there is nothing to approve.\n';
 }
 
 function lines(asks: readonly string[]): string {

@@ -1,0 +1,79 @@
+// bench/gateway/from-inside-section.mjs: what was found about connections from inside sandboxes, as a section of the report.
+import { ratio } from '../stats.mjs';
+import { cpuEach, cpuPerGb, megabytes, of, p50, p99, perSecond, times } from './figures.mjs';
+
+const LABELS = { direct: 'no sandbox', ags: '**`ags exec`**', srt: '`srt`' };
+
+export function fromInsideSection({ found, rounds, seconds, peers }) {
+  const { tunnels, single, down, up } = found;
+  return {
+    title: 'from inside a sandbox',
+    text: text({
+      rounds,
+      seconds,
+      log: found.log,
+      srt: tunnels.srt === undefined ? `not measured: ${peers.why}` : `@anthropic-ai/sandbox-runtime ${peers.version}`,
+    }),
+    tables: [
+      connections('Connections, sixteen at a time', tunnels),
+      connections('Connections, one at a time', single),
+      bytes('Download', down),
+      bytes('Upload', up),
+    ],
+    bars:
+      tunnels.srt === undefined
+        ? []
+        : [
+            {
+              name: 'connections a second from inside a sandbox, over srt',
+              value: ratio(perSecond(tunnels.ags), perSecond(tunnels.srt)),
+              atLeast: 1.8,
+            },
+          ],
+  };
+}
+
+const text = ({ rounds, seconds, log, srt }) =>
+  `The whole way that a connection of a sandboxed program goes. \`ags exec -- …\` and \`srt --settings … …\` (${srt}) are started once each, by the same ordinary user in the same directory, and stay up. A small C client runs inside and uses the proxy that \`http_proxy\` names there, with the user and the password in it if there are any. Both have the same 52 entries, name and port, on their list, and find the names in /etc/hosts. ags is used without its built-in list of hosts, and may open 100 000 connections in a second instead of 200; srt may write to the directory; everything else is as it comes. ags writes its decision log: ${log.lines} lines for ${log.fewest} connections that were finished and at most ${log.most - log.fewest} that were under way when a measurement ended.
+
+The origin is in a network namespace of its own behind a veth pair, at 203.0.113.10. A connection is made anew, asks for the origin by name with CONNECT, sends one request, gets one answer and is closed. Download and upload are one connection each, as fast as it goes. Processor time is that of every process of the sandbox, inside and outside, also of those that have ended meanwhile, without the client: for ags the runner with its gateway, and bwrap; for srt its Node process with the proxy, its socat processes on both sides, and bwrap. ${rounds} rounds of ${seconds} s each. "No sandbox" is the same client outside, straight to the address of the origin.`;
+
+function connections(caption, runs) {
+  return {
+    caption,
+    head: [
+      'from',
+      'a second',
+      'half within',
+      '99 of 100 within',
+      'processor time of each',
+      'ags opens',
+      'ags, half',
+      'ags needs',
+    ],
+    rows: Object.keys(runs).map((name) => [
+      LABELS[name],
+      of(perSecond(runs[name])),
+      of(p50(runs[name]), 'µs'),
+      of(p99(runs[name]), 'µs'),
+      name === 'direct' ? '' : of(cpuEach(runs[name]), 'µs'),
+      ...compared(runs, name, [perSecond, p50, cpuEach]),
+    ]),
+  };
+}
+
+function bytes(caption, runs) {
+  return {
+    caption,
+    head: ['from', 'rate', 'processor time of a GB', 'ags moves', 'ags needs'],
+    rows: Object.keys(runs).map((name) => [
+      LABELS[name],
+      of(megabytes(runs[name]), 'MB/s'),
+      name === 'direct' ? '' : of(cpuPerGb(runs[name]), 's'),
+      ...compared(runs, name, [megabytes, cpuPerGb]),
+    ]),
+  };
+}
+
+const compared = (runs, name, figures) =>
+  figures.map((figure) => (name === 'srt' ? times(figure(runs.ags), figure(runs.srt)) : ''));

@@ -1,0 +1,127 @@
+// bench/gateway/sandboxes.mjs: sandboxes that stay up, each started as its documentation says, with the client inside that does
+// what it is told line by line. All of them belong to the same user and have the same 52 entries on their list.
+// Invariant: the processor time of a sandbox is that of all its processes, those that have ended included, but the client.
+import { chownSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { wait } from '../world.mjs';
+import { ORIGIN } from './far-place.mjs';
+import { NAMES } from './names.mjs';
+import { PORTS, tree } from './place.mjs';
+
+const ENTRIES = NAMES.map((name) => `${name}:${PORTS.plain}`);
+
+/** A project with the client in it, and the settings of both. */
+export function prepareSandboxes({ dir, load, actor }) {
+  const project = join(dir, 'project');
+  const config = join(dir, 'config/ags');
+  for (const path of [project, config]) mkdirSync(path, { recursive: true });
+  chownSync(project, actor.uid, actor.uid);
+  copyFileSync(load, join(project, CLIENT));
+  writeFileSync(
+    join(config, 'config.yaml'),
+    JSON.stringify({ network: { defaults: false, allow: ENTRIES, limits: { perSecond: 100_000 } } }),
+  );
+  const settings = join(dir, 'srt-settings.json');
+  writeFileSync(
+    settings,
+    JSON.stringify({
+      network: { allowedDomains: ENTRIES, deniedDomains: [] },
+      filesystem: { denyRead: [], allowWrite: ['.'], denyWrite: [] },
+    }),
+  );
+  const own = { ...actor, env: { ...actor.env, XDG_CONFIG_HOME: join(dir, 'config') } };
+  return { actor: own, project, settings };
+}
+
+const CLIENT = 'load';
+const OBEY = [`./${CLIENT}`, 'obey', 'lines'];
+
+/** What is measured, by name: how it is started, and how a client in it gets to the origin. */
+export function commands({ ags, srt, settings }) {
+  return {
+    direct: { argv: OBEY, via: `direct:${ORIGIN}` },
+    ags: { argv: [...ags, 'exec', '--', ...OBEY], via: 'env' },
+    ...(srt === null ? {} : { srt: { argv: [...srt, '--settings', settings, ...OBEY], via: 'env' } }),
+  };
+}
+
+export async function openSandbox(place, { actor, project }, { argv, via }) {
+  const child = place.start(argv, {
+    ...actor.identity,
+    env: actor.env,
+    cwd: project,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const gone = new Promise((resolve) => child.once('close', resolve));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async () => {
+    const { value, done } = await lines.next();
+    if (done) throw new Error(`${argv.join(' ')} has ended`);
+    return value;
+  };
+  while ((await next()) !== 'ready') continue;
+
+  /** Runs the client inside; what it said, and whether it was content. */
+  async function run(mode, how) {
+    const args = Object.entries({ via, ...how }).map(([key, value]) => `${key}=${value}`);
+    child.stdin.write(`${[mode, ...args].join(' ')}\n`);
+    const said = [];
+    for (;;) {
+      const line = await next();
+      const [, status] = /^ended (\d+)$/.exec(line) ?? [];
+      if (status !== undefined) return { said: said.join('\n'), status: Number(status) };
+      said.push(line);
+    }
+  }
+
+  return {
+    /** A single failed tunnel is an error: whoever refuses is fast. */
+    async ask(mode, how) {
+      const before = processorMs(child.pid);
+      const { said, status } = await run(mode, how);
+      if (status !== 0) throw new Error(`${argv.join(' ')}: load ${mode} failed (${status}): ${said}`);
+      // Closing connections, and writing down what happened, are part of it.
+      await wait(SETTLE_MS);
+      return { ...JSON.parse(said), cpuUs: (processorMs(child.pid) - before) * 1000 };
+    },
+    /** What stands between the client and the gateway may be up a little later than the client. */
+    async mustReach(to) {
+      for (let tries = 0; tries < 100; tries += 1) {
+        if ((await run('once', { to })).status === 0) return;
+        await wait(50);
+      }
+      throw new Error(`${argv.join(' ')} does not let ${to} through`);
+    },
+    async mustRefuse(to) {
+      const { said, status } = await run('once', { to });
+      if (status === 0) throw new Error(`${argv.join(' ')} let ${to} through: ${said}`);
+    },
+    async close() {
+      child.stdin.end();
+      const code = await gone;
+      if (code !== 0) throw new Error(`${argv.join(' ')} ended with ${code}`);
+    },
+  };
+}
+
+const SETTLE_MS = 100;
+/** How /proc counts, on every Linux that Node runs on. */
+const TICK_MS = 10;
+
+/** User and system time of a process and all below it; of those that have ended, what their parents keep of them. */
+function processorMs(pid) {
+  let ticks = 0;
+  for (const one of tree(pid)) {
+    try {
+      const stat = readFileSync(`/proc/${one}/stat`, 'utf8');
+      const end = stat.lastIndexOf(')');
+      if (stat.slice(stat.indexOf('(') + 1, end) === CLIENT) continue;
+      const fields = stat.slice(end + 2).split(' ');
+      for (const field of fields.slice(11, 15)) ticks += Number(field);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  return ticks * TICK_MS;
+}

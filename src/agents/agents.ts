@@ -1,0 +1,14 @@
+// agents/agents.ts: every agent that ags knows. To add one: its file, and a line here.
+import type { Agent } from './agent.ts';
+import { claude } from './claude.ts';
+import { codex } from './codex.ts';
+import { demo } from './demo.ts';
+import { gemini } from './gemini.ts';
+import { opencode } from './opencode.ts';
+import { qwen } from './qwen.ts';
+
+export const AGENTS: readonly Agent[] = [claude, codex, gemini, qwen, opencode, demo];
+
+export function agentNamed(name: string): Agent | undefined {
+  return AGENTS.find((agent) => agent.name === name);
+}

@@ -1,0 +1,161 @@
+// agents/claude.ts: Claude Code. Headless it is driven over its own two streams, and its hooks are callbacks on the same streams:
+// decided outside the sandbox, out of reach of every file inside. In a terminal they are commands in a file it cannot change.
+// Invariant: it reads no settings but ours. A hook in the project's could rewrite a call after it was allowed.
+import type { Agent, AgentInput, AgentPlan, SignIn } from './agent.ts';
+import { driveClaude } from './claude-driver.ts';
+import { readHook, WRITING_TOOLS } from './claude-tools.ts';
+import { AGENT_HOOK_SECONDS } from './hook-command.ts';
+import { numberOf, parseObject, textOf, within } from './json.ts';
+import { TOOL_HOOKS, toolHookCommand } from './tool-hook.ts';
+
+/** It wants to see a key, or it does not start. The gateway sets the header on every request, whatever stands there. */
+const PLACEHOLDER = 'ags-puts-it-in';
+
+/** At the same address for all of them: with a key, and with what a subscription gives. */
+const BEARER: SignIn['secret'] = {
+  host: 'api.anthropic.com',
+  port: 443,
+  header: 'authorization',
+  send: 'Bearer {}',
+  env: null,
+  endpoint: 'ANTHROPIC_BASE_URL',
+};
+
+export const claude: Agent = {
+  name: 'claude',
+  title: 'Claude Code',
+  install: {
+    package: '@anthropic-ai/claude-code',
+    version: '2.1.325',
+    program: 'claude',
+    // Not bin/claude.exe: that one is there only after a script of the package has run.
+    entry: { x64: '@anthropic-ai/claude-code-linux-x64/claude', arm64: '@anthropic-ai/claude-code-linux-arm64/claude' },
+    node: null,
+  },
+  signIns: [
+    {
+      kind: 'api-key',
+      title: 'API key of the Claude Console',
+      how: 'Make one at https://platform.claude.com/settings/keys. It is paid by use.',
+      found: ['ANTHROPIC_API_KEY'],
+      secret: { ...BEARER, header: 'x-api-key', send: '{}' },
+    },
+    {
+      kind: 'token',
+      title: 'Token of a Claude subscription',
+      how: 'Run "claude setup-token" on a machine with a browser; it prints one that lasts for a year.',
+      found: ['CLAUDE_CODE_OAUTH_TOKEN'],
+      secret: BEARER,
+    },
+    {
+      kind: 'login',
+      title: 'Log-in with a Claude subscription',
+      how: 'A page of claude.ai opens in your browser and gives a code to paste.',
+      found: [],
+      secret: BEARER,
+      login: {
+        argv: ['auth', 'login', '--claudeai'],
+        file: '.claude/.credentials.json',
+        hosts: ['claude.ai', 'claude.com', 'platform.claude.com', 'api.anthropic.com'],
+        read: readLogin,
+        refresh: {
+          url: 'https://platform.claude.com/v1/oauth/token',
+          clientId: '9d1c250a-e61b-44d9-88ed-5944d1962f5e',
+          as: 'json',
+        },
+      },
+    },
+  ],
+  hosts: [],
+  scratch: ['.claude/settings.local.json', '.claude/worktrees/', '.claude/scheduled_tasks.lock'],
+  gate: 'enforced',
+  countsTurns: true,
+  resumes: true,
+  readHook,
+  plan,
+  drive: driveClaude,
+};
+
+const HEADLESS = ['-p', '--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose'];
+
+function plan(input: AgentInput): AgentPlan {
+  const headless = input.mode === 'headless';
+  const limits = [
+    ...(input.maxTurns === null ? [] : ['--max-turns', String(input.maxTurns)]),
+    ...(input.maxCostMicros === null ? [] : ['--max-budget-usd', String(input.maxCostMicros / 1e6)]),
+  ];
+  return {
+    argv: [
+      ...input.program,
+      ...(headless ? HEADLESS : ['--settings', JSON.stringify({ skipDangerousModePermissionPrompt: true })]),
+      '--dangerously-skip-permissions',
+      '--setting-sources',
+      '',
+      // Without the project's settings its CLAUDE.md is left out too; as a further directory it is read (see the variable below).
+      '--add-dir',
+      input.project,
+      ...(input.session === null ? ['--session-id', input.newSession] : ['--resume', input.session]),
+      ...(input.model === null ? [] : ['--model', input.model]),
+      ...(headless ? limits : []),
+      ...(headless || input.prompt === '' ? [] : ['--', input.prompt]),
+    ],
+    env: {
+      CLAUDE_CONFIG_DIR: `${input.home}/.claude`,
+      CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD: '1',
+      // Root in a sandbox of ours is not root.
+      IS_SANDBOX: '1',
+      // A wrong key is tried again as often; the driver ends that.
+      CLAUDE_CODE_MAX_RETRIES: '8',
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL: '1',
+      DISABLE_AUTOUPDATER: '1',
+      DISABLE_ERROR_REPORTING: '1',
+      DISABLE_TELEMETRY: '1',
+      // It would stay until the last command in the background has ended, and a server never does.
+      ...(headless ? { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '1' } : {}),
+      ...keyVariable(input.signIn),
+    },
+    files: headless || input.hooks === null ? [] : [managedSettings(input.hooks)],
+    homeFiles: headless ? [] : [{ path: '.claude/.claude.json', content: noQuestions(input.project) }],
+  };
+}
+
+function keyVariable(signIn: SignIn | null): Record<string, string> {
+  if (signIn === null) return {};
+  return { [signIn.kind === 'api-key' ? 'ANTHROPIC_API_KEY' : 'CLAUDE_CODE_OAUTH_TOKEN']: PLACEHOLDER };
+}
+
+/** What it asks on a first start: theme, trust in the directory, use of the key. */
+function noQuestions(project: string): string {
+  return JSON.stringify({
+    hasCompletedOnboarding: true,
+    theme: 'dark',
+    customApiKeyResponses: { approved: [PLACEHOLDER], rejected: [] },
+    projects: { [project]: { hasTrustDialogAccepted: true } },
+  });
+}
+
+function managedSettings(door: NonNullable<AgentInput['hooks']>): { to: string; content: string } {
+  const hooks = TOOL_HOOKS.map((event) => [
+    event,
+    [
+      {
+        ...(event === 'Stop' ? {} : { matcher: event === 'PreToolUse' ? '*' : WRITING_TOOLS }),
+        hooks: [
+          { type: 'command', command: toolHookCommand(door, event), timeout: AGENT_HOOK_SECONDS, onFailure: 'block' },
+        ],
+      },
+    ],
+  ]);
+  return {
+    to: '/etc/claude-code/managed-settings.json',
+    content: JSON.stringify({ allowManagedHooksOnly: true, hooks: Object.fromEntries(hooks) }, null, 2),
+  };
+}
+
+function readLogin(text: string): { access: string; refresh: string | null; expiresAtMs: number | null } {
+  const tokens = within(parseObject(text.trim()), 'claudeAiOauth');
+  const access = textOf(tokens, 'accessToken');
+  if (access === null) throw new Error('there is no access token in it');
+  return { access, refresh: textOf(tokens, 'refreshToken'), expiresAtMs: numberOf(tokens, 'expiresAt') };
+}

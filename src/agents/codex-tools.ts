@@ -1,0 +1,54 @@
+// agents/codex-tools.ts: the tools of Codex CLI, in our words.
+import type { Action } from '../protocol/agent-event.ts';
+import { rawInput, textOf } from './json.ts';
+import { readToolHook } from './tool-hook.ts';
+
+/** As its hooks name them. One call of apply_patch writes several files. */
+export function actionsOf(tool: string, input: unknown): readonly Action[] {
+  const command = textOf(input, 'command', 'cmd');
+  if (command !== null && tool === 'Bash') return [{ kind: 'command', command }, ...writesOf(command)];
+  const writes = tool === 'apply_patch' && command !== null ? writesOf(command) : [];
+  return writes.length > 0 ? writes : [{ kind: 'other', input: rawInput(input) }];
+}
+
+export const readHook = readToolHook(actionsOf);
+
+const HEADER = /^\s*\*\*\* (Add|Update|Delete) File:(.*)$/i;
+const MOVE = /^\s*\*\*\* Move to:(.*)$/i;
+const CHANGES = { add: 'write', update: 'edit', delete: 'delete' } as const;
+
+/**
+ * The files of a patch, each with its part of it. Headers are read as generously as Codex itself reads them: a line too many that
+ * counts as one costs a question, one too few would be a file that no hook is asked about.
+ */
+export function writesOf(patch: string): Action[] {
+  const parts: { path: string; change: 'write' | 'edit' | 'delete'; lines: string[] }[] = [];
+  for (const line of patch.split('\n')) {
+    const header = HEADER.exec(line);
+    const move = MOVE.exec(line);
+    if (header !== null) {
+      const kind = header[1]?.toLowerCase() as keyof typeof CHANGES;
+      parts.push({ path: header[2]?.trim() ?? '', change: CHANGES[kind], lines: [] });
+    } else if (move !== null) {
+      const from = parts.pop();
+      if (from !== undefined) parts.push({ ...from, change: 'delete', lines: [] });
+      parts.push({ path: move[1]?.trim() ?? '', change: 'edit', lines: [] });
+    }
+    if (!/^\s*\*\*\* End Patch/i.test(line)) parts.at(-1)?.lines.push(line);
+  }
+  return parts.map(({ path, change, lines }) => ({
+    kind: 'write',
+    path,
+    change,
+    ...(change === 'delete' ? {} : { content: lines.join('\n') }),
+  }));
+}
+
+/** "/bin/bash -lc 'cat a'": what it was asked to run. */
+export function plainCommand(command: string): string {
+  const script = /^\S*\/(?:ba|da|z)?sh -l?c ([^]+)$/.exec(command)?.[1];
+  if (script === undefined) return command;
+  if (/^'(?:[^']|'\\'')*'$/.test(script)) return script.slice(1, -1).replaceAll("'\\''", "'");
+  if (/^"(?:[^"\\]|\\[^])*"$/.test(script)) return script.slice(1, -1).replaceAll(/\\(["\\$`])/g, '$1');
+  return script;
+}

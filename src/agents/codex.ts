@@ -1,0 +1,144 @@
+// agents/codex.ts: Codex CLI. Its hooks are commands, named in a file that it cannot change, where they are also pinned: neither
+// the project's configuration nor its own can switch them off.
+import type { Agent, AgentInput, AgentPlan, HookDoor } from './agent.ts';
+import { driveCodex } from './codex-reader.ts';
+import { readHook } from './codex-tools.ts';
+import { AGENT_HOOK_SECONDS } from './hook-command.ts';
+import { numberOf, parseObject, textOf, within } from './json.ts';
+import { TOOL_HOOKS, toolHookCommand } from './tool-hook.ts';
+
+const entry = (machine: 'x64' | 'arm64', triple: string): string =>
+  `@openai/codex-linux-${machine}/vendor/${triple}-unknown-linux-musl/bin/codex`;
+
+export const codex: Agent = {
+  name: 'codex',
+  title: 'Codex CLI',
+  install: {
+    package: '@openai/codex',
+    version: '0.166.0',
+    program: 'codex',
+    entry: { x64: entry('x64', 'x86_64'), arm64: entry('arm64', 'aarch64') },
+    node: null,
+  },
+  signIns: [
+    {
+      kind: 'api-key',
+      title: 'API key of the OpenAI platform',
+      how: 'Make one at https://platform.openai.com/api-keys. It is paid by use.',
+      found: ['OPENAI_API_KEY', 'CODEX_API_KEY'],
+      secret: {
+        host: 'api.openai.com',
+        port: 443,
+        header: 'authorization',
+        send: 'Bearer {}',
+        env: null,
+        endpoint: 'AGS_CODEX_ENDPOINT',
+      },
+    },
+    {
+      kind: 'login',
+      title: 'Log-in with a ChatGPT subscription',
+      how: 'It shows a code to enter on a page of openai.com in your browser.',
+      found: [],
+      secret: {
+        host: 'chatgpt.com',
+        port: 443,
+        header: 'authorization',
+        send: 'Bearer {}',
+        env: null,
+        endpoint: 'AGS_CODEX_ENDPOINT',
+      },
+      login: {
+        argv: ['login', '--device-auth'],
+        file: '.codex/auth.json',
+        hosts: ['auth.openai.com', 'chatgpt.com'],
+        read: readLogin,
+        refresh: { url: 'https://auth.openai.com/oauth/token', clientId: 'app_EMoamEEZ73f0CkXaXp7hrann' },
+      },
+    },
+  ],
+  hosts: [],
+  scratch: [],
+  gate: 'enforced',
+  countsSession: true,
+  resumes: true,
+  readHook,
+  plan,
+  drive: driveCodex,
+};
+
+function plan(input: AgentInput): AgentPlan {
+  const headless = input.mode === 'headless';
+  const resume = input.session === null ? [] : ['resume', input.session];
+  return {
+    argv: [
+      ...input.program,
+      ...(headless ? ['exec', '--json', '--skip-git-repo-check'] : []),
+      '--dangerously-bypass-approvals-and-sandbox',
+      // Plugins are fetched from GitHub; a terminal could be typed into without any hook seeing it.
+      '--disable',
+      'plugins',
+      '--disable',
+      'unified_exec_tty',
+      ...settings(input).flatMap((setting) => ['-c', setting]),
+      ...(input.model === null ? [] : ['-m', input.model]),
+      ...resume,
+      ...(headless ? ['-'] : input.prompt === '' ? [] : ['--', input.prompt]),
+    ],
+    env: {
+      CODEX_HOME: `${input.home}/.codex`,
+      // What a hook refuses it would print whole, besides telling the model.
+      RUST_LOG: 'error,codex_core::tools::router=off',
+    },
+    files: input.hooks === null ? [] : [{ to: '/etc/codex/requirements.toml', content: requirements(input.hooks) }],
+    // The directory must be there; and nobody is there to say that the project is trusted.
+    homeFiles: [
+      { path: '.codex/config.toml', content: `[projects.${quote(input.project)}]\ntrust_level = "trusted"\n` },
+    ],
+  };
+}
+
+/** As TOML. On the command line they are stronger than every file. */
+function settings({ signIn, endpoint }: AgentInput): string[] {
+  const quiet = ['analytics.enabled=false', 'check_for_update_on_startup=false', 'feedback.enabled=false'];
+  if (endpoint === null) return quiet;
+  const base = `${endpoint}${signIn?.kind === 'login' ? '/backend-api/codex' : '/v1'}`;
+  // A provider of our own: the built-in one tries other ways to its host first, and wants to see a key.
+  return [
+    ...quiet,
+    'model_provider="ags"',
+    `model_providers.ags={name="OpenAI",base_url=${quote(base)},wire_api="responses"}`,
+  ];
+}
+
+function requirements(door: HookDoor): string {
+  const hooks = TOOL_HOOKS.map((event) =>
+    [
+      `[[hooks.${event}]]`,
+      ...(event === 'Stop' ? [] : ['matcher = "*"']),
+      `[[hooks.${event}.hooks]]`,
+      'type = "command"',
+      `command = ${quote(toolHookCommand(door, event))}`,
+      `timeout = ${AGENT_HOOK_SECONDS}`,
+    ].join('\n'),
+  );
+  return ['allow_managed_hooks_only = true', '[features]\nhooks = true', ...hooks, ''].join('\n\n');
+}
+
+/** A basic string of TOML: JSON's is one, but for DEL. */
+function quote(text: string): string {
+  return JSON.stringify(text).replaceAll('\u007F', '\\u007F');
+}
+
+function readLogin(text: string): { access: string; refresh: string | null; expiresAtMs: number | null } {
+  const tokens = within(parseObject(text.trim()), 'tokens');
+  const access = textOf(tokens, 'access_token');
+  if (access === null) throw new Error('there is no access token in it');
+  return { access, refresh: textOf(tokens, 'refresh_token'), expiresAtMs: expiryOf(access) };
+}
+
+function expiryOf(token: string): number | null {
+  const claims = parseObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+  const seconds = numberOf(claims, 'exp');
+  return seconds === null ? null : seconds * 1000;
+}

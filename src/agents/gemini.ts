@@ -1,0 +1,151 @@
+// agents/gemini.ts: Gemini CLI.
+// Its file in /etc counts only if every directory above it belongs to root, which nothing inside a sandbox does: a file there would
+// be passed over without a word, and the hooks with it. So they stand in the settings of its home, which are written anew
+// before it starts and read once. A project's own settings are not loaded with --skip-trust; the rest is in env.
+import type { Agent, AgentInput, AgentPlan, HookDoor } from './agent.ts';
+import { createGeminiReader } from './gemini-reader.ts';
+import { readHookAs } from './gemini-tools.ts';
+import { AGENT_HOOK_SECONDS, hookCommand } from './hook-command.ts';
+import { numberOf, parseObject, textOf } from './json.ts';
+import { driveLines } from './line-driver.ts';
+
+/** As Claude Code calls them. */
+const HOOKS = { BeforeTool: 'PreToolUse', AfterTool: 'PostToolUse', AfterAgent: 'Stop' };
+
+export const gemini: Agent = {
+  name: 'gemini',
+  title: 'Gemini CLI',
+  install: {
+    package: '@google/gemini-cli',
+    version: '0.61.0',
+    program: 'gemini',
+    entry: { x64: '@google/gemini-cli/bundle/gemini.js', arm64: '@google/gemini-cli/bundle/gemini.js' },
+    node: 20,
+  },
+  signIns: [
+    {
+      kind: 'api-key',
+      title: 'API key of Google AI Studio',
+      how: 'Create one at https://aistudio.google.com/apikey.',
+      found: ['GEMINI_API_KEY'],
+      secret: {
+        host: 'generativelanguage.googleapis.com',
+        port: 443,
+        header: 'x-goog-api-key',
+        send: '{}',
+        env: 'GEMINI_API_KEY',
+        endpoint: 'GOOGLE_GEMINI_BASE_URL',
+      },
+    },
+    {
+      kind: 'login',
+      title: 'Log-in with a Google account',
+      how: 'Choose "Sign in with Google": a page opens in your browser and gives a code to paste.',
+      found: [],
+      secret: {
+        host: 'cloudcode-pa.googleapis.com',
+        port: 443,
+        header: 'authorization',
+        send: 'Bearer {}',
+        env: 'GOOGLE_CLOUD_ACCESS_TOKEN',
+        endpoint: 'CODE_ASSIST_ENDPOINT',
+      },
+      login: {
+        argv: ['--skip-trust'],
+        file: '.gemini/oauth_creds.json',
+        hosts: [
+          'accounts.google.com',
+          'oauth2.googleapis.com',
+          'www.googleapis.com',
+          'cloudcode-pa.googleapis.com',
+          'developers.google.com',
+        ],
+        read: readLogin,
+        refresh: {
+          url: 'https://oauth2.googleapis.com/token',
+          clientId: '681255809395-oo8ft2oprdrnp9e3aqf6av3hmdib135j.apps.googleusercontent.com',
+          // Published with the program, as that of every installed application.
+          more: { client_secret: ['GOCSPX', '4uHgMPm', '1o7Sk', 'geV6Cu5clXFsxl'].join('-') },
+        },
+      },
+    },
+  ],
+  hosts: [],
+  scratch: ['.gemini/'],
+  gate: 'enforced',
+  resumes: true,
+  readHook: readHookAs(HOOKS),
+  plan,
+  drive: (io) => driveLines(io, createGeminiReader),
+};
+
+function plan(input: AgentInput): AgentPlan {
+  const headless = input.mode === 'headless';
+  return {
+    argv: [
+      ...input.program,
+      '--skip-trust',
+      '--yolo',
+      ...(headless ? ['--output-format', 'stream-json'] : []),
+      ...(input.model === null ? [] : ['--model', input.model]),
+      ...(input.session === null ? ['--session-id', input.newSession] : ['--resume', input.session]),
+      ...(headless || input.prompt === '' ? [] : [`--prompt-interactive=${input.prompt}`]),
+    ],
+    env: {
+      GEMINI_CLI_NO_RELAUNCH: 'true',
+      // With it, the token is taken from its variable and not from a file.
+      ...(input.signIn?.kind === 'login' ? { GOOGLE_GENAI_USE_GCA: 'true' } : {}),
+      // What the home holds of an earlier turn, and files named .env, decide nothing: a variable that is set stays.
+      GEMINI_CLI_HOME: input.home,
+      GEMINI_RESTRICTED_MODE: 'false',
+      GEMINI_CLI_TRUSTED_FOLDERS_PATH: TRUSTED,
+      GEMINI_CLI_SYSTEM_SETTINGS_PATH: '/etc/gemini-cli/settings.json',
+      GEMINI_CLI_SYSTEM_DEFAULTS_PATH: '/etc/gemini-cli/system-defaults.json',
+    },
+    files: [{ to: TRUSTED, content: '{}\n' }],
+    homeFiles: [
+      { path: '.gemini/settings.json', content: `${JSON.stringify(settings(input), null, 2)}\n` },
+      { path: '.gemini/.env', content: '' },
+    ],
+  };
+}
+
+const TRUSTED = '/etc/gemini-cli/trusted-folders.json';
+
+function settings({ signIn, maxTurns, hooks, newSession }: AgentInput): object {
+  return {
+    security: {
+      ...(signIn === null
+        ? {}
+        : { auth: { selectedType: signIn.kind === 'login' ? 'oauth-personal' : 'gemini-api-key' } }),
+      folderTrust: { enabled: true },
+    },
+    privacy: { usageStatisticsEnabled: false },
+    telemetry: { enabled: false },
+    general: { enableAutoUpdate: false, enableAutoUpdateNotification: false, sessionRetention: { enabled: false } },
+    advanced: { ignoreLocalEnv: true },
+    ...(maxTurns === null ? {} : { model: { maxSessionTurns: maxTurns } }),
+    ...(hooks === null
+      ? {}
+      : {
+          hooksConfig: { enabled: true, disabled: [], notifications: false },
+          hooks: Object.fromEntries(Object.keys(HOOKS).map((event) => [event, [hookOf(hooks, event, newSession)]])),
+        }),
+  };
+}
+
+function readLogin(text: string): { access: string; refresh: string | null; expiresAtMs: number | null } {
+  const tokens = parseObject(text.trim());
+  const access = textOf(tokens, 'access_token');
+  if (access === null) throw new Error('there is no access token in it');
+  return { access, refresh: textOf(tokens, 'refresh_token'), expiresAtMs: numberOf(tokens, 'expiry_date') };
+}
+
+/** A hook can be switched off by its name, so nobody knows it beforehand. */
+function hookOf(door: HookDoor, event: string, unknown: string): object {
+  const command = hookCommand(door, event);
+  return {
+    ...(event === 'AfterAgent' ? {} : { matcher: '.*' }),
+    hooks: [{ type: 'command', name: `${event}-${unknown}`, command, timeout: AGENT_HOOK_SECONDS * 1000 }],
+  };
+}

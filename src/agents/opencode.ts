@@ -1,0 +1,177 @@
+// agents/opencode.ts: opencode.
+// Its hooks are plugins: code in its own process. A plugin of the project, or one that an earlier turn left in the home, could undo
+// ours, so with hooks no place counts that the agent can write: its configuration directory is one of ours, the home it looks for
+// one in is ours too, and with a plugin in the project it is not started. As that directory cannot be written, opencode does
+// not try to install anything into it either.
+import type { Agent, AgentInput, AgentPlan, SignIn } from './agent.ts';
+import { driveLines } from './line-driver.ts';
+import { gatePlugin, START } from './opencode-plugin.ts';
+import { createOpencodeReader } from './opencode-reader.ts';
+import { readHook } from './opencode-tools.ts';
+
+interface Provider {
+  /** opencode's own name for it. */
+  readonly id: string;
+  readonly host: string;
+  /** Of the API, below the host. */
+  readonly path: string;
+  readonly env: string;
+  readonly header: string;
+  readonly send: string;
+  readonly model: string;
+  /** For titles and summaries. */
+  readonly small: string;
+  readonly title: string;
+  readonly how: string;
+}
+
+const PROVIDERS: readonly Provider[] = [
+  {
+    id: 'anthropic',
+    host: 'api.anthropic.com',
+    path: '/v1',
+    env: 'ANTHROPIC_API_KEY',
+    header: 'x-api-key',
+    send: '{}',
+    model: 'claude-sonnet-5',
+    small: 'claude-haiku-4-5',
+    title: 'API key of the Anthropic Console',
+    how: 'Create one at https://console.anthropic.com/settings/keys.',
+  },
+  {
+    id: 'openai',
+    host: 'api.openai.com',
+    path: '/v1',
+    env: 'OPENAI_API_KEY',
+    header: 'authorization',
+    send: 'Bearer {}',
+    model: 'gpt-5.5',
+    small: 'gpt-5.4-mini',
+    title: 'API key of OpenAI',
+    how: 'Create one at https://platform.openai.com/api-keys.',
+  },
+  {
+    id: 'openrouter',
+    host: 'openrouter.ai',
+    path: '/api/v1',
+    env: 'OPENROUTER_API_KEY',
+    header: 'authorization',
+    send: 'Bearer {}',
+    model: 'anthropic/claude-sonnet-5',
+    small: 'anthropic/claude-haiku-4.5',
+    title: 'API key of OpenRouter',
+    how: 'Create one at https://openrouter.ai/keys.',
+  },
+];
+
+export const opencode: Agent = {
+  name: 'opencode',
+  title: 'opencode',
+  install: {
+    package: 'opencode-ai',
+    version: '1.18.33',
+    program: 'opencode',
+    entry: { x64: 'opencode-linux-x64/bin/opencode', arm64: 'opencode-linux-arm64/bin/opencode' },
+    node: null,
+  },
+  signIns: PROVIDERS.map(({ title, how, env, host, header, send }): SignIn => ({
+    kind: 'api-key',
+    title,
+    how,
+    found: [env],
+    secret: { host, port: 443, header, send, env, endpoint: 'AGS_MODEL_URL' },
+  })),
+  hosts: [],
+  scratch: ['.opencode/'],
+  gate: 'enforced',
+  resumes: true,
+  readHook,
+  plan,
+  drive: (io) => driveLines(io, createOpencodeReader),
+};
+
+/** Ours; `opencode/` below it holds what opencode reads. */
+const CONFIG_HOME = '/etc/opencode-ags';
+
+function plan(input: AgentInput): AgentPlan {
+  const provider = PROVIDERS.find(({ host }) => host === input.signIn?.secret.host);
+  const model = modelOf(input.model, provider);
+  const headless = input.mode === 'headless';
+  return {
+    argv: [
+      ...(input.hooks === null ? [] : ['/bin/sh', `${CONFIG_HOME}/start`]),
+      ...input.program,
+      ...(headless ? ['run', '--format', 'json', '--title', input.task] : []),
+      '--auto',
+      ...(model === null ? [] : ['--model', model]),
+      ...(input.session === null ? [] : ['--session', input.session]),
+      ...(headless || input.prompt === '' ? [] : [`--prompt=${input.prompt}`]),
+    ],
+    env: {
+      OPENCODE_CONFIG_CONTENT: JSON.stringify(config(input, provider, model)),
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
+      OPENCODE_DISABLE_AUTOUPDATE: '1',
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+      OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+      OPENCODE_DISABLE_SHARE: '1',
+      // Otherwise its file in the home could name a server that configures it.
+      OPENCODE_AUTH_CONTENT: '{}',
+      ...(input.hooks === null
+        ? { OPENCODE_PURE: '1' }
+        : { XDG_CONFIG_HOME: CONFIG_HOME, OPENCODE_TEST_HOME: CONFIG_HOME, OPENCODE_DISABLE_PROJECT_CONFIG: '1' }),
+    },
+    files:
+      input.hooks === null
+        ? []
+        : [
+            { to: `${CONFIG_HOME}/opencode/plugin/gate.js`, content: gatePlugin(input.hooks.url, input.home) },
+            { to: `${CONFIG_HOME}/start`, content: START },
+            // It ends at once if it has to write this one and cannot.
+            { to: `${CONFIG_HOME}/opencode/.gitignore`, content: '*\n' },
+          ],
+    // It believes that what it would install is there.
+    homeFiles:
+      input.hooks === null
+        ? [
+            { path: '.config/opencode/node_modules/.keep', content: '' },
+            { path: '.config/opencode/package-lock.json', content: `${JSON.stringify(INSTALLED)}\n` },
+          ]
+        : [],
+  };
+}
+
+const INSTALLED = { lockfileVersion: 3, packages: { '': { dependencies: { '@opencode-ai/plugin': '*' } } } };
+
+function modelOf(model: string | null, provider: Provider | undefined): string | null {
+  if (provider === undefined) return model;
+  const name = model ?? provider.model;
+  return name.startsWith(`${provider.id}/`) ? name : `${provider.id}/${name}`;
+}
+
+function config(input: AgentInput, provider: Provider | undefined, model: string | null): object {
+  return {
+    autoupdate: false,
+    share: 'disabled',
+    snapshot: false,
+    // Where the project's configuration is not read, its instructions still are.
+    ...(input.hooks === null
+      ? {}
+      : { instructions: ['AGENTS.md', 'CLAUDE.md'].map((name) => `${input.project}/${name}`) }),
+    ...(input.maxTurns === null ? {} : { agent: { build: { steps: input.maxTurns } } }),
+    ...(provider === undefined
+      ? {}
+      : {
+          model,
+          small_model: `${provider.id}/${provider.small}`,
+          enabled_providers: [provider.id],
+          provider: {
+            [provider.id]: {
+              options: {
+                baseURL: `${input.endpoint ?? `https://${provider.host}`}${provider.path}`,
+                apiKey: `{env:${provider.env}}`,
+              },
+            },
+          },
+        }),
+  };
+}

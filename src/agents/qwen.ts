@@ -1,0 +1,137 @@
+// agents/qwen.ts: Qwen Code. It comes from Gemini CLI and prints its events as Claude Code does.
+// Its system file has the last word on `disableAllHooks`, so that must stand there; two variables would switch hooks off as well.
+// The launcher of its package runs an update that it finds in the home, so the program behind it is called.
+import type { Agent, AgentInput, AgentPlan, SignIn } from './agent.ts';
+import { actionOf } from './gemini-tools.ts';
+import { AGENT_HOOK_SECONDS, hookCommand } from './hook-command.ts';
+import { driveLines } from './line-driver.ts';
+import { createQwenReader } from './qwen-reader.ts';
+import { readToolHook, TOOL_HOOKS } from './tool-hook.ts';
+
+/** Whoever speaks chat completions will do. By host, as a sign-in names it. */
+const PROVIDERS: Readonly<Record<string, { path: string; model: string; found: string; title: string; how: string }>> =
+  {
+    'dashscope-intl.aliyuncs.com': {
+      path: '/compatible-mode/v1',
+      model: 'qwen3-coder-plus',
+      found: 'DASHSCOPE_API_KEY',
+      title: 'API key of Alibaba Cloud Model Studio',
+      how: 'Create one at https://modelstudio.console.alibabacloud.com.',
+    },
+    'coding-intl.dashscope.aliyuncs.com': {
+      path: '/v1',
+      model: 'qwen3-coder-plus',
+      found: 'BAILIAN_CODING_PLAN_API_KEY',
+      title: 'key of the Alibaba Cloud Coding Plan',
+      how: 'It is shown with your plan at https://modelstudio.console.alibabacloud.com and begins with sk-sp-.',
+    },
+    'openrouter.ai': {
+      path: '/api/v1',
+      model: 'qwen/qwen3-coder-plus',
+      found: 'OPENROUTER_API_KEY',
+      title: 'API key of OpenRouter',
+      how: 'Create one at https://openrouter.ai/keys.',
+    },
+    'api.openai.com': {
+      path: '/v1',
+      model: 'gpt-5.5',
+      found: 'OPENAI_API_KEY',
+      title: 'API key of OpenAI',
+      how: 'Create one at https://platform.openai.com/api-keys.',
+    },
+  };
+
+const SYSTEM_SETTINGS = '/etc/qwen-code/settings.json';
+
+export const qwen: Agent = {
+  name: 'qwen',
+  title: 'Qwen Code',
+  install: {
+    package: '@qwen-code/qwen-code',
+    version: '0.24.4',
+    program: 'qwen',
+    entry: { x64: '@qwen-code/qwen-code/cli.js', arm64: '@qwen-code/qwen-code/cli.js' },
+    node: 22,
+  },
+  signIns: Object.entries(PROVIDERS).map(([host, { found, title, how }]): SignIn => ({
+    kind: 'api-key',
+    title,
+    how,
+    found: [found],
+    secret: {
+      host,
+      port: 443,
+      header: 'authorization',
+      send: 'Bearer {}',
+      env: 'OPENAI_API_KEY',
+      endpoint: 'AGS_MODEL_URL',
+    },
+  })),
+  hosts: [],
+  scratch: ['.qwen/'],
+  gate: 'enforced',
+  resumes: true,
+  readHook: readToolHook((tool, input) => [actionOf(tool, input)]),
+  plan,
+  drive: (io) => driveLines(io, createQwenReader),
+};
+
+function plan(input: AgentInput): AgentPlan {
+  const headless = input.mode === 'headless';
+  const host = input.signIn?.secret.host ?? '';
+  const provider = PROVIDERS[host];
+  return {
+    argv: [
+      ...input.program,
+      '--yolo',
+      '--safe-mode=false',
+      ...(provider === undefined ? [] : ['--auth-type', 'openai']),
+      ...(headless ? ['--output-format', 'stream-json'] : []),
+      ...(input.maxTurns === null ? [] : ['--max-session-turns', String(input.maxTurns)]),
+      ...(input.session === null ? ['--session-id', input.newSession] : ['--resume', input.session]),
+      ...(headless || input.prompt === '' ? [] : [`--prompt-interactive=${input.prompt}`]),
+    ],
+    env: {
+      QWEN_HOME: `${input.home}/.qwen`,
+      QWEN_CODE_SYSTEM_SETTINGS_PATH: SYSTEM_SETTINGS,
+      QWEN_CODE_SYSTEM_DEFAULTS_PATH: '/etc/qwen-code/system-defaults.json',
+      QWEN_CODE_SUPPRESS_YOLO_WARNING: '1',
+      // A variable that is set is not taken from a file named .env.
+      QWEN_CODE_SAFE_MODE: '0',
+      QWEN_CODE_SIMPLE: '0',
+      QWEN_CODE_RELAUNCH_ARGS: '',
+      ...(provider === undefined
+        ? {}
+        : {
+            OPENAI_BASE_URL: `${input.endpoint ?? `https://${host}`}${provider.path}`,
+            OPENAI_MODEL: input.model ?? provider.model,
+          }),
+    },
+    files: [{ to: SYSTEM_SETTINGS, content: `${JSON.stringify(settings(input), null, 2)}\n` }],
+    homeFiles: [],
+  };
+}
+
+function settings({ hooks }: AgentInput): object {
+  return {
+    general: { enableAutoUpdate: false, checkForUpdates: false },
+    privacy: { usageStatisticsEnabled: false },
+    telemetry: { enabled: false },
+    ...(hooks === null
+      ? {}
+      : {
+          disableAllHooks: false,
+          hooks: Object.fromEntries(
+            TOOL_HOOKS.map((event) => [
+              event,
+              [
+                {
+                  ...(event === 'Stop' ? {} : { matcher: '*' }),
+                  hooks: [{ type: 'command', command: hookCommand(hooks, event), timeout: AGENT_HOOK_SECONDS }],
+                },
+              ],
+            ]),
+          ),
+        }),
+  };
+}

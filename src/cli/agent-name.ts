@@ -1,0 +1,16 @@
+// cli/agent-name.ts: the agent that somebody means by a word.
+import { AGENTS, agentNamed as find } from '../agents/agents.ts';
+import type { Agent } from '../agents/agent.ts';
+import { suggest } from '../config/suggest.ts';
+import { visible } from '../lib/sanitize.ts';
+import { AgsError } from '../protocol/errors.ts';
+
+export function agentNamed(word: string): Agent {
+  const agent = find(word);
+  if (agent !== undefined) return agent;
+  const names = AGENTS.map(({ name }) => name);
+  const near = suggest(word, names);
+  throw new AgsError('agent.unknown', `ags knows no agent "${visible(word)}".`, {
+    hint: `${near === undefined ? '' : `Did you mean: ${near}\n`}Agents: ${names.join(', ')}`,
+  });
+}

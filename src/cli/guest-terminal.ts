@@ -1,0 +1,55 @@
+// cli/guest-terminal.ts: the user's terminal at a program inside a sandbox that is running.
+import { AgsError } from '../protocol/errors.ts';
+import { openStream } from '../lib/control.ts';
+import { createFrameReader, frame, windowFrame } from '../lib/frames.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import type { Context } from './verb.ts';
+
+const LEAVE = 0x1d;
+
+/** The exit code of the program; null: the user has left it running. */
+export async function openGuest(
+  ctx: Context,
+  task: StoredTask,
+  request: Readonly<Record<string, unknown>>,
+): Promise<number | null> {
+  const { stdin, stdout } = ctx;
+  if (!stdin.isTTY || !stdout.isTTY)
+    throw new AgsError('usage.no-terminal', 'This needs a terminal.', {
+      hint: 'In a script follow it with: ags logs -f',
+    });
+  const window = { columns: stdout.columns, rows: stdout.rows, term: ctx.env['TERM'] };
+  const socket = await openStream(task.paths.root, { ...request, ...window }, 10_000);
+  if (socket === null)
+    throw new AgsError('task.not-found', `${task.task.name} is not running.`, {
+      hint: `How it stands: ags show ${task.task.name}`,
+    });
+  ctx.stderr.write('ags: Ctrl-] leaves it running.\r\n');
+  const end: { code: number | null } = { code: null };
+  const read = createFrameReader((kind, payload) => {
+    if (kind === 'd') stdout.write(payload);
+    if (kind === 'x') end.code = payload[0] ?? 0;
+  });
+  const resize = (): void => void socket.write(windowFrame(stdout.columns, stdout.rows));
+  const type = (data: Buffer): void => {
+    const leave = data.indexOf(LEAVE);
+    if (leave !== 0) socket.write(frame('d', leave < 0 ? data : data.subarray(0, leave)));
+    if (leave >= 0) socket.destroy();
+  };
+  socket.on('error', () => socket.destroy());
+  socket.on('data', (chunk: Buffer) => {
+    if (!read(chunk)) socket.destroy();
+  });
+  socket.resume();
+  stdin.setRawMode(true);
+  stdin.on('data', type).resume();
+  stdout.on('resize', resize);
+  // What is on the screen was drawn for another window.
+  resize();
+  await new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  stdout.off('resize', resize);
+  stdin.off('data', type).pause();
+  stdin.setRawMode(false);
+  ctx.stderr.write(`\r\nags: ${end.code === null ? 'left' : `it has ended with ${end.code}`}.\n`);
+  return end.code;
+}

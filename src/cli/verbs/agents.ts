@@ -1,0 +1,196 @@
+// cli/verbs/agents.ts: `ags agents`: which agents there are, installed and signed in; install, remove and update them.
+import { AGENTS } from '../../agents/agents.ts';
+import type { Agent } from '../../agents/agent.ts';
+import { AgsError, EXIT } from '../../protocol/errors.ts';
+import { formatSize } from '../../lib/units.ts';
+import { visible } from '../../lib/sanitize.ts';
+import { installAgent, removeAgent } from '../../tasks/agent-install.ts';
+import { findProgram, userView, type AgentProgram } from '../../tasks/agent-programs.ts';
+import { signInStatus, type SignInStatus } from '../../tasks/credentials.ts';
+import { readInstalled } from '../../tasks/installed-agents.ts';
+import { agentNamed } from '../agent-name.ts';
+import { createPaint } from '../colour.ts';
+import { table } from '../format.ts';
+import { signInWords } from '../sign-in-words.ts';
+import type { Arguments, Context, Verb } from '../verb.ts';
+
+const verb: Verb = {
+  summary: 'list the agents; install, update and remove them',
+  usage: 'agents {list|install|remove|update} [name...] [options]',
+  about:
+    'Agents on your PATH are found by themselves. "install" fetches the version that was tried with ags from your npm registry, inside a sandbox that reaches nothing else; no script of a package runs. What is installed is shown to sandboxes read-only.',
+  examples: [
+    'ags agents',
+    'ags agents install codex gemini',
+    'ags agents install claude --version latest',
+    'ags agents update',
+    'ags agents remove codex',
+  ],
+  options: {
+    version: { type: 'string', value: 'version', about: 'install: this one instead of the one that was tried' },
+    json: { type: 'boolean', about: 'print one JSON document' },
+  },
+  async run(args, ctx) {
+    const [word = 'list', ...names] = args.positionals;
+    if (args.values['version'] !== undefined && word !== 'install')
+      throw new AgsError('usage.invalid', '--version is for "ags agents install".');
+    switch (word) {
+      case 'list':
+        return list(args, ctx);
+      case 'install':
+        return install(some(names, word), args, ctx);
+      case 'remove':
+        return remove(some(names, word), args, ctx);
+      case 'update':
+        return update(names.map(agentNamed), args, ctx);
+      default:
+        throw new AgsError('usage.invalid', `ags agents has no "${visible(word)}".`, {
+          hint: AGENTS.some(({ name }) => name === word)
+            ? `Did you mean: ags agents install ${word}`
+            : 'See: ags agents --help',
+        });
+    }
+  },
+};
+export default verb;
+
+function some(names: readonly string[], word: string): Agent[] {
+  if (names.length === 0)
+    throw new AgsError('usage.invalid', 'Which agent?', {
+      hint: `For example: ags agents ${word} ${AGENTS.find((agent) => agent.install !== null)?.name ?? '<name>'}`,
+    });
+  return names.map(agentNamed);
+}
+
+interface Row {
+  readonly agent: Agent;
+  readonly program: AgentProgram | null;
+  readonly signIn: SignInStatus;
+}
+
+async function list({ values }: Arguments, ctx: Context): Promise<number> {
+  const view = await userView(ctx.world);
+  const rows: Row[] = [];
+  for (const agent of AGENTS)
+    rows.push({
+      agent,
+      program: await findProgram(ctx.world, agent, view),
+      signIn: await signInStatus(ctx.world, agent),
+    });
+  if (values['json'] === true) {
+    ctx.stdout.write(`${JSON.stringify({ agents: rows.map(document) }, null, 2)}\n`);
+    return EXIT.done;
+  }
+  const paint = createPaint(ctx.colour);
+  const head = ['NAME', 'AGENT', 'PROGRAM', 'SIGNED IN', 'HOOKS'].map((text) => ({
+    text,
+    paint: (word: string) => paint('bold', word),
+  }));
+  ctx.stdout.write(
+    table([
+      head,
+      ...rows.map(({ agent, program, signIn }) => [
+        agent.name,
+        agent.title,
+        programWords(program),
+        signInWords(signIn),
+        agent.gate,
+      ]),
+    ]),
+  );
+  const missing = rows.find(({ program }) => program === null);
+  if (missing !== undefined) ctx.stderr.write(`To install one: ags agents install ${missing.agent.name}\n`);
+  return EXIT.done;
+}
+
+function document({ agent, program, signIn }: Row): object {
+  return {
+    name: agent.name,
+    title: agent.title,
+    installed: program !== null,
+    version: program?.version ?? null,
+    source: program?.source ?? null,
+    tried: agent.install?.version ?? null,
+    signIn,
+    hooks: agent.gate,
+    resumes: agent.resumes,
+  };
+}
+
+function programWords(program: AgentProgram | null): string {
+  if (program === null) return 'not installed';
+  switch (program.source) {
+    case 'built-in':
+      return 'part of ags';
+    case 'installed':
+      return `${program.version} (by ags)`;
+    case 'host':
+      return `${program.version ?? 'unknown version'} (yours: ${program.path})`;
+  }
+}
+
+async function install(agents: readonly Agent[], { values }: Arguments, ctx: Context): Promise<number> {
+  const version = typeof values['version'] === 'string' ? values['version'] : null;
+  const done: object[] = [];
+  for (const agent of agents) {
+    const began = ctx.now().getTime();
+    using line = progressLine(ctx);
+    const { bytes, already, ...installed } = await installAgent(ctx.world, agent, version, {
+      onStart: (text) => line.say(`Installing ${text} ...`),
+      onProgress: line.progress,
+      notice: line.say,
+    });
+    line.clear();
+    done.push({ name: agent.name, version: installed.version, bytes, already });
+    if (values['json'] === true) continue;
+    const seconds = Math.round((ctx.now().getTime() - began) / 1000);
+    ctx.stdout.write(
+      already
+        ? `${agent.title} ${installed.version} is installed already.\n`
+        : `Installed ${agent.title} ${installed.version} (${formatSize(bytes)}, ${seconds} s).\n`,
+    );
+  }
+  if (values['json'] === true) ctx.stdout.write(`${JSON.stringify({ installed: done }, null, 2)}\n`);
+  return EXIT.done;
+}
+
+/** How much there is, on a line that is written again and again; on a terminal only. */
+function progressLine(ctx: Context): Disposable & {
+  say(text: string): void;
+  progress(bytes: number): void;
+  clear(): void;
+} {
+  const clear = (): void => void (ctx.terminal.stderr && ctx.stderr.write('\r\x1b[K'));
+  return {
+    say(text) {
+      clear();
+      ctx.stderr.write(`${visible(text)}\n`);
+    },
+    progress: (bytes) => void (ctx.terminal.stderr && ctx.stderr.write(`\r\x1b[K  ${formatSize(bytes)}`)),
+    clear,
+    [Symbol.dispose]: clear,
+  };
+}
+
+async function remove(agents: readonly Agent[], { values }: Arguments, ctx: Context): Promise<number> {
+  const removed: string[] = [];
+  for (const agent of agents) {
+    const had = await removeAgent(ctx.world, agent);
+    if (had) removed.push(agent.name);
+    if (values['json'] !== true)
+      ctx.stdout.write(had ? `Removed ${agent.title}.\n` : `ags has not installed ${agent.title}.\n`);
+  }
+  if (values['json'] === true) ctx.stdout.write(`${JSON.stringify({ removed }, null, 2)}\n`);
+  return EXIT.done;
+}
+
+async function update(named: readonly Agent[], args: Arguments, ctx: Context): Promise<number> {
+  const old = (named.length === 0 ? AGENTS : named).filter((agent) => {
+    const installed = readInstalled(ctx.world, agent.name);
+    return installed !== null && installed.version !== agent.install?.version;
+  });
+  if (old.length > 0) return install(old, { ...args, values: { json: args.values['json'] } }, ctx);
+  if (args.values['json'] === true) ctx.stdout.write(`${JSON.stringify({ installed: [] }, null, 2)}\n`);
+  else ctx.stdout.write('What ags has installed is up to date.\n');
+  return EXIT.done;
+}

@@ -1,0 +1,19 @@
+// cli/verbs/attach.ts: `ags attach <task>`.
+import { EXIT } from '../../protocol/errors.ts';
+import type { Verb } from '../verb.ts';
+
+const verb: Verb = {
+  summary: 'sit down at the terminal of an agent (ags start -i)',
+  usage: 'attach [task]',
+  about: 'Ctrl-] leaves it running.',
+  examples: ['ags attach', 'ags attach login'],
+  options: {},
+  async run(args, ctx) {
+    const { findTask } = await import('../../tasks/find-task.ts');
+    const { openGuest } = await import('../guest-terminal.ts');
+    const task = await findTask(ctx.world, args.positionals[0] ?? '@');
+    const code = await openGuest(ctx, task, { do: 'attach' });
+    return code ?? EXIT.done;
+  },
+};
+export default verb;

@@ -1,0 +1,216 @@
+// cli/verbs/auth.ts: `ags auth`: sign an agent in once, for all tasks.
+// Invariant: a key is never an argument, and of a key nothing is shown but its last four characters.
+import { AGENTS } from '../../agents/agents.ts';
+import type { Agent, SignIn } from '../../agents/agent.ts';
+import { AgsError, EXIT } from '../../protocol/errors.ts';
+import { visible } from '../../lib/sanitize.ts';
+import {
+  checkKey,
+  forget,
+  foundInEnvironment,
+  keepInKeychain,
+  keepKey,
+  keepTokens,
+  signInStatus,
+} from '../../tasks/credentials.ts';
+import type { Credential } from '../../store/credentials.ts';
+import { agentNamed } from '../agent-name.ts';
+import { table } from '../format.ts';
+import { readPiped, readSecret } from '../read-secret.ts';
+import { signInWords } from '../sign-in-words.ts';
+import type { Arguments, Context, Verb } from '../verb.ts';
+
+const verb: Verb = {
+  summary: 'sign an agent in, once for all tasks',
+  usage: `auth {${[...AGENTS.filter(({ signIns }) => signIns.length > 0).map(({ name }) => name), 'status', 'remove'].join('|')}} [agent] [options]`,
+  about:
+    "Keys stay outside: a sandbox has a placeholder, and the gateway puts the key into requests to the one host it is for. A key is asked for without showing it; it is never an argument. With --login the agent's own log-in runs in a sandbox, and only its tokens are kept; they are renewed outside, for all tasks.",
+  examples: [
+    'ags auth claude',
+    'ags auth codex --login',
+    'pass show openai | ags auth codex --key-stdin',
+    'ags auth gemini --from-env GEMINI_API_KEY',
+    'ags auth status',
+    'ags auth remove codex',
+  ],
+  options: {
+    'key-stdin': { type: 'boolean', about: 'read the key or token from the standard input' },
+    'from-env': { type: 'string', value: 'NAME', about: 'keep a copy of what this variable holds now' },
+    login: { type: 'boolean', about: "with the agent's own log-in, in a sandbox" },
+    token: { type: 'boolean', about: 'what is given is a token of a subscription, not an API key' },
+    keychain: { type: 'boolean', about: 'keep it in the keychain of your session instead of a file' },
+    json: { type: 'boolean', about: 'print one JSON document' },
+  },
+  async run(args, ctx) {
+    const [word, ...rest] = args.positionals;
+    if (word === 'status') return status(rest, args, ctx);
+    if (word === 'remove') return remove(rest, args, ctx);
+    if (word === undefined)
+      throw new AgsError('usage.invalid', 'Which agent?', {
+        hint: `For example: ags auth ${AGENTS.find((agent) => agent.signIns.length > 0)?.name ?? 'status'}`,
+      });
+    if (rest.length > 0)
+      throw new AgsError(
+        'usage.invalid',
+        'A key is never given as an argument: others can see the arguments of a program, and your shell remembers them.',
+        {
+          hint: `Type it when asked: ags auth ${visible(word)}. In a script: ... | ags auth ${visible(word)} --key-stdin`,
+        },
+      );
+    return signInTo(agentNamed(word), args, ctx);
+  },
+};
+export default verb;
+
+async function signInTo(agent: Agent, args: Arguments, ctx: Context): Promise<number> {
+  const { values } = args;
+  if (agent.signIns.length === 0) {
+    ctx.stderr.write(`${agent.title} needs no account.\n`);
+    return EXIT.done;
+  }
+  const ways = ['key-stdin', 'from-env', 'login'].filter((name) => values[name] !== undefined);
+  if (ways.length > 1) throw new AgsError('usage.invalid', `--${ways[0]} and --${ways[1]} exclude each other.`);
+  if (values['login'] === true) return logIn(agent, args, ctx);
+  const variable = values['from-env'];
+  if (typeof variable === 'string') return copyVariable(agent, variable, args, ctx);
+  if (values['key-stdin'] === true) return keep(agent, wayFor(agent, args), await readPiped(ctx), args, ctx);
+  if (!ctx.terminal.stdin || !ctx.terminal.stderr)
+    throw new AgsError('usage.no-terminal', 'There is no terminal to ask you for the key on.', {
+      hint: `In a script: ... | ags auth ${agent.name} --key-stdin, or --from-env NAME`,
+    });
+  return interactive(agent, args, ctx);
+}
+
+/** The one that the flags mean. */
+function wayFor(agent: Agent, { values }: Arguments, variable?: string): SignIn {
+  const kinds = agent.signIns.filter(({ kind }) => kind !== 'login');
+  const named = variable === undefined ? undefined : kinds.find(({ found }) => found.includes(variable));
+  const way =
+    values['token'] === true
+      ? kinds.find(({ kind }) => kind === 'token')
+      : (named ?? kinds.find(({ kind }) => kind === 'api-key') ?? kinds[0]);
+  if (way !== undefined) return way;
+  throw new AgsError('usage.invalid', `${agent.title} cannot be signed in that way.`, {
+    hint: `Ways: ${agent.signIns.map(({ title }) => title).join(', ')}`,
+  });
+}
+
+async function copyVariable(agent: Agent, variable: string, args: Arguments, ctx: Context): Promise<number> {
+  const value = ctx.env[variable];
+  if (value === undefined || value === '')
+    throw new AgsError('auth.invalid', `The variable ${visible(variable)} is not set.`, {
+      hint: `Set it first: export ${visible(variable)}=...`,
+    });
+  return keep(agent, wayFor(agent, args, variable), value, args, ctx);
+}
+
+async function interactive(agent: Agent, args: Arguments, ctx: Context): Promise<number> {
+  const way = args.values['token'] === true ? wayFor(agent, args) : await chooseWay(agent, ctx);
+  if (way === null) return EXIT.cancelled;
+  if (way.kind === 'login') return logIn(agent, args, ctx);
+  ctx.stderr.write(`${way.title}. ${way.how}\n`);
+  for (const variable of foundInEnvironment(ctx.world, way)) {
+    const answer = await ctx.ask(
+      `${variable} is set in your environment, and is used whenever it is. Keep a copy for when it is not? [y/N] `,
+    );
+    if (/^y(es)?$/i.test(answer)) return copyVariable(agent, variable, args, ctx);
+  }
+  const typed = await readSecret(`${way.kind === 'token' ? 'Token' : 'Key'} (it is not shown): `, ctx);
+  return typed === null ? EXIT.cancelled : keep(agent, way, typed, args, ctx);
+}
+
+async function chooseWay(agent: Agent, ctx: Context): Promise<SignIn | null> {
+  const [only, ...others] = agent.signIns;
+  if (only !== undefined && others.length === 0) return only;
+  ctx.stderr.write(`How do you want to sign in to ${agent.title}?\n`);
+  for (const [i, { title }] of agent.signIns.entries()) ctx.stderr.write(`  ${i + 1}  ${title}\n`);
+  const answer = await ctx.ask('Number [1]: ');
+  if (answer === '') return only ?? null;
+  const chosen = /^\d+$/.test(answer) ? agent.signIns[Number(answer) - 1] : undefined;
+  if (chosen !== undefined) return chosen;
+  throw new AgsError('usage.invalid', `There is no "${visible(answer)}" in the list.`);
+}
+
+async function keep(agent: Agent, way: SignIn, written: string, args: Arguments, ctx: Context): Promise<number> {
+  const key = checkKey(written);
+  const kept =
+    args.values['keychain'] === true
+      ? await keepInKeychain(ctx.world, agent, way, key)
+      : keepKey(ctx.world, agent, way, key);
+  return told(agent, kept, args, ctx);
+}
+
+async function logIn(agent: Agent, args: Arguments, ctx: Context): Promise<number> {
+  const way = agent.signIns.find(({ login }) => login !== undefined);
+  if (way === undefined)
+    throw new AgsError('usage.invalid', `${agent.title} has no log-in that ags knows.`, {
+      hint: `With a key: ags auth ${agent.name}`,
+    });
+  if (args.values['keychain'] === true || args.values['token'] === true)
+    throw new AgsError(
+      'usage.invalid',
+      'The tokens of a log-in are renewed by ags, and so kept in a file of its own.',
+      {
+        hint: `Use: ags auth ${agent.name} --login`,
+      },
+    );
+  if (!ctx.terminal.stdin || !ctx.terminal.stdout)
+    throw new AgsError('usage.no-terminal', "The agent's own log-in needs a terminal.");
+  const { runLogIn } = await import('../../tasks/log-in.ts');
+  const { openTerminal } = await import('../../tasks/terminal.ts');
+  ctx.stderr.write(`${way.how}\nStarting the log-in of ${agent.title} in a sandbox of its own.\n`);
+  const tokens = await runLogIn(ctx.world, agent, way, {
+    openStdio: () => openTerminal(ctx),
+    notice: (text) => void ctx.stderr.write(`ags: ${text}\n`),
+  });
+  return told(agent, keepTokens(ctx.world, agent, way, tokens), args, ctx);
+}
+
+function told(agent: Agent, { kind, kept, ending, since }: Credential, { values }: Arguments, ctx: Context): number {
+  if (values['json'] === true)
+    ctx.stdout.write(`${JSON.stringify({ agent: agent.name, kind, where: kept, ending, since }, null, 2)}\n`);
+  else
+    ctx.stdout.write(
+      `${agent.title} is signed in (...${ending}, kept in ${kept === 'file' ? 'a file that only you can read' : 'your keychain'}). All tasks use it from now on.\n`,
+    );
+  return EXIT.done;
+}
+
+async function status(names: readonly string[], { values }: Arguments, ctx: Context): Promise<number> {
+  const agents = names.length === 0 ? AGENTS.filter(({ signIns }) => signIns.length > 0) : names.map(agentNamed);
+  const all = [];
+  for (const agent of agents) all.push(await signInStatus(ctx.world, agent));
+  if (values['json'] === true) {
+    ctx.stdout.write(`${JSON.stringify({ agents: all }, null, 2)}\n`);
+    return EXIT.done;
+  }
+  ctx.stdout.write(
+    table([
+      ['AGENT', 'SIGNED IN', 'KEPT IN', 'SINCE', 'EXPIRES'],
+      ...all.map((one) => [
+        one.agent,
+        signInWords(one),
+        one.where === 'none' || one.where === 'not needed' ? '-' : one.where,
+        one.since?.slice(0, 10) ?? '-',
+        one.renewed ? 'renewed by itself' : (one.expires?.slice(0, 16).replace('T', ' ') ?? '-'),
+      ]),
+    ]),
+  );
+  return EXIT.done;
+}
+
+async function remove(names: readonly string[], { values }: Arguments, ctx: Context): Promise<number> {
+  const [name] = names;
+  if (name === undefined || names.length > 1)
+    throw new AgsError('usage.invalid', 'Which agent?', { hint: 'See: ags auth status' });
+  const agent = agentNamed(name);
+  const had = await forget(ctx.world, agent.name);
+  if (values['json'] === true) ctx.stdout.write(`${JSON.stringify({ agent: agent.name, removed: had }, null, 2)}\n`);
+  else
+    ctx.stdout.write(
+      had
+        ? `The sign-in of ${agent.title} is forgotten. To make it invalid, take it back where you got it.\n`
+        : `There was no sign-in of ${agent.title} to forget.\n`,
+    );
+  return EXIT.done;
+}

@@ -1,0 +1,24 @@
+// cli/verbs/continue.ts: `ags continue [task]`.
+import { EXIT } from '../../protocol/errors.ts';
+import type { Verb } from '../verb.ts';
+
+const verb: Verb = {
+  summary: 'let an agent that stopped, failed or was killed go on where it was',
+  usage: 'continue [task]',
+  about: 'In the same conversation and over the same files. To say more than "go on": ags send.',
+  examples: ['ags continue', 'ags continue fix-date-tests'],
+  options: {},
+  async run(args, ctx) {
+    const { findTask } = await import('../../tasks/find-task.ts');
+    const { isLive, sendMessage } = await import('../../tasks/steer.ts');
+    const task = await findTask(ctx.world, args.positionals[0] ?? '@');
+    if (isLive(task)) {
+      ctx.stderr.write(`ags: ${task.task.name} is running.\n`);
+      return EXIT.done;
+    }
+    await sendMessage(ctx.world, task, 'Go on where you were, until the goal is reached.');
+    ctx.stderr.write(`ags: ${task.task.name} goes on. Watch it with: ags logs -f ${task.task.name}\n`);
+    return EXIT.done;
+  },
+};
+export default verb;

@@ -1,0 +1,30 @@
+// cli/verbs/restart.ts: `ags restart [task]`.
+import { EXIT } from '../../protocol/errors.ts';
+import { readTask } from '../../store/tasks.ts';
+import type { Verb } from '../verb.ts';
+
+const verb: Verb = {
+  summary: 'give the same goal to a fresh agent; the earlier result is kept',
+  usage: 'restart [task]',
+  about:
+    'A new run from the same commit, in a fresh workspace and a new conversation. What the earlier run did stays on branch ags/<task>.<number>.',
+  examples: ['ags restart', 'ags restart fix-date-tests -d'],
+  options: {
+    detach: { type: 'boolean', short: 'd', about: 'do not stay to watch' },
+    verbose: { type: 'boolean', short: 'v', about: 'show thoughts, and what commands print' },
+  },
+  async run(args, ctx) {
+    const { findTask } = await import('../../tasks/find-task.ts');
+    const { restartTask } = await import('../../tasks/steer.ts');
+    const task = await findTask(ctx.world, args.positionals[0] ?? '@');
+    await restartTask(ctx.world, task);
+    if (args.values['detach'] === true) {
+      ctx.stderr.write(`ags: started. Watch it with: ags logs -f ${task.task.name}\n`);
+      return EXIT.done;
+    }
+    const { followTask } = await import('../follow-task.ts');
+    const fresh = (await readTask(ctx.stateDir, task.task.id)) ?? task;
+    return followTask(fresh, { after: 0, verbose: args.values['verbose'] === true, json: false }, ctx);
+  },
+};
+export default verb;

@@ -1,0 +1,75 @@
+// cli/verbs/show.ts: `ags show [task]`.
+import { EXIT } from '../../protocol/errors.ts';
+import { visible } from '../../lib/sanitize.ts';
+import { formatDuration } from '../../lib/units.ts';
+import type { StoredTask } from '../../store/tasks.ts';
+import type { Context, Verb } from '../verb.ts';
+
+const verb: Verb = {
+  summary: 'say how a task stands: goal, state, changes, cost, refused hosts',
+  usage: 'show [task]',
+  examples: ['ags show', 'ags show fix-date-tests', 'ags show @ --json'],
+  options: { json: { type: 'boolean', about: 'as JSON' } },
+  async run(args, ctx) {
+    const { findTask } = await import('../../tasks/find-task.ts');
+    const { describeTask } = await import('../../tasks/list.ts');
+    const { showTask } = await import('../../tasks/show.ts');
+    const stored = await findTask(ctx.world, args.positionals[0] ?? '@');
+    const row = await describeTask({ kind: 'whole', id: stored.task.id, paths: stored.paths, stored });
+    const facts = showTask(stored, row);
+    if (args.values['json'] === true) {
+      ctx.stdout.write(`${JSON.stringify(facts)}\n`);
+      return EXIT.done;
+    }
+    await print(stored, facts, ctx);
+    return EXIT.done;
+  },
+};
+export default verb;
+
+type Facts = ReturnType<typeof import('../../tasks/show.ts').showTask>;
+
+async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<void> {
+  const { createPaint } = await import('../colour.ts');
+  const { meanings, cut } = await import('../format.ts');
+  const paint = createPaint(ctx.colour);
+  const ms = (facts.endedAtMs ?? ctx.now().getTime()) - facts.startedAtMs;
+  const rows: [string, string][] = [
+    ['state', `${facts.state}${facts.reason === null ? '' : `: ${facts.reason}`}`],
+    ...(facts.goal === null ? [] : [['goal', cut(facts.goal.split('\n')[0] ?? '', 300)] as [string, string]]),
+    ...(facts.agent === null ? [] : [['agent', facts.agent] as [string, string]]),
+    ['project', facts.project],
+    ...(facts.base === null ? [] : [['from', facts.base] as [string, string]]),
+    [
+      'time',
+      `${formatDuration(Math.max(0, Math.round(ms / 1000)))}${facts.run > 1 ? `, run ${facts.run}` : ''}${facts.turns > 1 ? `, ${facts.turns} turns` : ''}`,
+    ],
+    ...(facts.used === null ? [] : [['used', facts.used] as [string, string]]),
+    ...(facts.changes === null ? [] : [['changes', facts.changes] as [string, string]]),
+    ...(facts.denied.length === 0 ? [] : [['refused', facts.denied.join(', ')] as [string, string]]),
+    ...(facts.sandbox === '' ? [] : [['sandbox', facts.sandbox] as [string, string]]),
+  ];
+  ctx.stdout.write(`${paint('bold', visible(facts.name))}\n${meanings(rows)}`);
+  if (facts.lastWord !== null) {
+    const { showEvent } = await import('../show-event.ts');
+    const { eventStyle } = await import('../follow-task.ts');
+    ctx.stdout.write(`\n${showEvent(facts.lastWord, eventStyle(ctx, false))}`);
+  }
+  ctx.stderr.write(nextSteps(stored));
+}
+
+/** What a person would want to do next, as commands. */
+export function nextSteps({ task, run, live }: StoredTask): string {
+  const { name } = task;
+  const steps =
+    run.state === 'merged' || run.state === 'discarded'
+      ? []
+      : live && ['queued', 'preparing', 'running', 'needs-you'].includes(run.state)
+        ? [`ags logs -f ${name}`, `ags stop ${name}`]
+        : [
+            ...(run.result == null ? [] : [`ags diff ${name}`, `ags merge ${name}`]),
+            ...(task.goal === undefined || run.layers === undefined ? [] : [`ags send ${name} "<message>"`]),
+            ...(task.goal === undefined || run.state === 'ready' ? [] : [`ags restart ${name}`]),
+          ];
+  return steps.length === 0 ? '' : `ags: next: ${steps.join(' · ')}\n`;
+}

@@ -1,0 +1,24 @@
+// config/tasks.ts: what holds for agents that work on goals, unless a flag of `ags start` says otherwise. Pure.
+import { parseDuration } from '../lib/units.ts';
+import type { TaskDefaults } from './effective.ts';
+import type { Layer } from './layer.ts';
+
+type Last = <T>(key: string, builtIn: T, pick: (values: Layer['values']) => T | undefined) => T;
+
+export function mergeTasks(last: Last): TaskDefaults {
+  const time = last<string | null>('tasks.time', null, (v) => v.tasks?.time);
+  const cost = last<number | null>('tasks.cost', null, (v) => v.tasks?.cost);
+  return {
+    agent: last<string | null>('tasks.agent', null, (v) => v.tasks?.agent),
+    model: last<string | null>('tasks.model', null, (v) => v.tasks?.model),
+    parallel: last<number | null>('tasks.parallel', null, (v) => v.tasks?.parallel),
+    seconds: time === null ? null : (parseDuration(time) ?? null),
+    costMicros: cost === null ? null : Math.round(cost * 1e6),
+    turns: last<number | null>('tasks.turns', null, (v) => v.tasks?.turns),
+  };
+}
+
+/** How many agents run at once where nobody has said it: they mostly wait for their models. */
+export function usualParallel(cores: number): number {
+  return Math.max(2, Math.min(8, cores));
+}

@@ -1,0 +1,190 @@
+// git/snapshot.ts: the files of a commit in a directory of ours: all of them, or only what differs from another commit.
+// Invariant: the index that is written has the times of the very files that were written, so that git need not read them again.
+// Paths are bytes; here they are texts with a character for each byte (latin1).
+import { closeSync, copyFileSync, linkSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
+import type { Finished } from '../lib/process.ts';
+import { checkoutGit, stagingGit } from './host-git.ts';
+import type { LayerGit } from './layer-git.ts';
+
+export interface Place {
+  /** Where the files go: empty. */
+  readonly files: string;
+  readonly index: string;
+}
+
+export async function writeWhole(git: LayerGit, commit: string, place: Place): Promise<void> {
+  const at = { gitDir: git.directory, workTree: place.files, index: place.index, settings: git.settings };
+  must(await checkoutGit(at, ['read-tree', commit]), commit);
+  must(await checkoutGit(at, ['-c', 'checkout.workers=0', 'checkout-index', '-a', '-u', '-f', '-q']), commit);
+}
+
+export interface Delta {
+  /** Lines for update-index: what goes, and then what comes. */
+  readonly gone: readonly string[];
+  readonly come: readonly { readonly mode: string; readonly oid: string; readonly path: string }[];
+  /** What does not exist any more; a directory stands for all that is below it. */
+  readonly whiteouts: readonly string[];
+}
+
+/** Costs what changed. null: more than `most` did, or how files are stored changed: then nothing is gained by a delta. */
+export async function findDelta(git: LayerGit, from: string, to: string, most: number): Promise<Delta | null> {
+  const listing = await stagingGit(git.directory, ['diff-tree', '-r', '-t', '--raw', '-z', '--no-renames', from, to], {
+    maxBytes: 1024 ** 3,
+  });
+  // The commit that it would start from may be gone: somebody has rebased and collected garbage.
+  if (listing.exitCode !== 0) return null;
+  const words = listing.stdout.toString('latin1').split('\0');
+  const gone: { path: string; mode: string }[] = [];
+  const come = new Map<string, { mode: string; oid: string; path: string }>();
+  for (let i = 0; i + 1 < words.length; i += 2) {
+    const [before = '', mode = '', , oid = ''] = (words[i] ?? '').slice(1).split(' ');
+    const path = words[i + 1] ?? '';
+    // Files that are the same in both commits may be stored in another way now.
+    if (path === '.gitattributes' || path.endsWith('/.gitattributes')) return null;
+    if (mode === NOTHING) gone.push({ path, mode: before });
+    else if (mode !== TREE || before === NOTHING) come.set(path, { mode, oid, path });
+    if (gone.length + come.size > most) return null;
+  }
+  return {
+    gone: gone.filter(({ mode }) => mode !== TREE).map(({ path }) => path),
+    come: [...come.values()].filter(({ mode }) => mode !== TREE),
+    whiteouts: findWhiteouts(gone, come),
+  };
+}
+
+const NOTHING = '000000';
+const TREE = '040000';
+const SUBMODULE = '160000';
+
+/** What takes the place of something covers it by itself, but for the empty directory of a submodule in place of a full one. */
+function findWhiteouts(
+  gone: readonly { path: string; mode: string }[],
+  come: ReadonlyMap<string, { mode: string }>,
+): string[] {
+  const covered = new Set<string>();
+  const whiteouts: string[] = [];
+  for (const { path, mode } of gone) {
+    if (ancestors(path).some((dir) => covered.has(dir))) continue;
+    const instead = come.get(path)?.mode;
+    if (instead === undefined) whiteouts.push(path);
+    if (instead !== SUBMODULE || mode !== TREE) covered.add(path);
+  }
+  return whiteouts;
+}
+
+function ancestors(path: string): string[] {
+  const found: string[] = [];
+  for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) found.push(path.slice(0, at));
+  return found;
+}
+
+/** `before` is the index of the commit that the delta starts from. */
+export async function writeDelta(
+  git: LayerGit,
+  commit: string,
+  delta: Delta,
+  place: Place,
+  before: { index: string; whiteout: string },
+): Promise<void> {
+  const at = { gitDir: git.directory, workTree: place.files, index: place.index, settings: git.settings };
+  copyFileSync(before.index, place.index);
+  const zero = '0'.repeat(delta.come[0]?.oid.length ?? 40);
+  const lines = [
+    ...delta.gone.map((path) => `0 ${zero}\t${path}\0`),
+    ...delta.come.map(({ mode, oid, path }) => `${mode} ${oid} 0\t${path}\0`),
+  ];
+  const text = (parts: readonly string[]): Buffer => Buffer.from(parts.join(''), 'latin1');
+  must(await checkoutGit(at, ['update-index', '-z', '--index-info'], { input: text(lines) }), commit);
+  if (delta.come.length > 0)
+    must(
+      await checkoutGit(at, ['checkout-index', '-f', '-u', '-q', '-z', '--stdin'], {
+        input: text(delta.come.map(({ path }) => `${path}\0`)),
+      }),
+      commit,
+    );
+  for (const path of delta.whiteouts) {
+    mkdirSync(below(place.files, dirname(path)), { recursive: true });
+    linkSync(before.whiteout, below(place.files, path));
+  }
+}
+
+function below(directory: string, path: string): Buffer {
+  return Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(path, 'latin1')]);
+}
+
+/** How many entries an index has: it says so at its beginning. */
+export function countEntries(index: string): number {
+  const head = Buffer.alloc(12);
+  const file = openSync(index, 'r');
+  try {
+    readSync(file, head, 0, 12, 0);
+  } finally {
+    closeSync(file);
+  }
+  return head.readUInt32BE(8);
+}
+
+export interface IndexEntry {
+  readonly mode: string;
+  readonly oid: string;
+  readonly path: string;
+}
+
+/** Costs the size of the repository. */
+export async function listIndex(git: LayerGit, index: string): Promise<IndexEntry[]> {
+  const place = { gitDir: git.directory, workTree: '/', index, settings: git.settings };
+  const listing = await checkoutGit(place, ['ls-files', '-s', '-z'], { maxBytes: 1024 ** 3 });
+  must(listing, index);
+  return listing.stdout
+    .toString('utf8')
+    .split('\0')
+    .filter((row) => row !== '')
+    .map((row) => {
+      const tab = row.indexOf('\t');
+      const [mode = '', oid = ''] = row.slice(0, tab).split(' ');
+      return { mode, oid, path: row.slice(tab + 1) };
+    });
+}
+
+/** What kind of thing a commit has at these paths; nothing for those it does not have. */
+export async function commitHas(
+  git: LayerGit,
+  commit: string,
+  paths: readonly string[],
+): Promise<Map<string, 'blob' | 'tree' | 'commit'>> {
+  const found = new Map<string, 'blob' | 'tree' | 'commit'>();
+  for (let i = 0; i < paths.length; i += 500) {
+    const listing = await stagingGit(git.directory, [
+      '--literal-pathspecs',
+      'ls-tree',
+      '-z',
+      '--full-tree',
+      commit,
+      '--',
+      ...paths.slice(i, i + 500),
+    ]);
+    must(listing, commit);
+    for (const row of listing.stdout.toString('utf8').split('\0')) {
+      const [, kind, path] = /^\d+ (blob|tree|commit) [0-9a-f]+\t([\s\S]+)$/.exec(row) ?? [];
+      if (kind !== undefined && path !== undefined) found.set(path, kind as 'blob' | 'tree' | 'commit');
+    }
+  }
+  return found;
+}
+
+function must(done: Finished, commit: string): void {
+  if (done.exitCode === 0) return;
+  const said = done.stderr.trim().split('\n').at(-1) ?? '';
+  if (/No space left|Disk quota/.test(done.stderr))
+    throw new AgsError('disk.full', 'There is no room left on the disk for a snapshot of the project.', {
+      hint: 'Free some space, for example with: ags cleanup',
+    });
+  const missing = /(unable to|cannot|could not) read|missing|bad object|not a tree/i.test(done.stderr);
+  throw new AgsError('project.unsuitable', `The files of ${commit.slice(0, 12)} cannot be written: ${said}`, {
+    hint: missing
+      ? 'Are all objects here? See: git fsck --connectivity-only; for a partial clone: git fetch --refetch'
+      : 'Can git itself check it out? Try: git worktree add --detach ../try',
+  });
+}

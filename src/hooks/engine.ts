@@ -1,0 +1,199 @@
+// hooks/engine.ts: what an agent is about to do, put before every hook that is meant for it, one after the other.
+// Invariant: all must allow, and no answer is a no: a hook that fails, takes too long or throws refuses. Every verdict is for one
+// request; nothing of it is remembered.
+import type { Action } from '../protocol/agent-event.ts';
+import type { GateRequest, GateVerdict, HookDecided, HookInput, HookPoint } from '../protocol/hook.ts';
+import type { Answer, Hook } from './hook.ts';
+
+export interface Engine {
+  /** Never rejects. */
+  decide(request: GateRequest, mode: HookDecided['mode']): Promise<GateVerdict>;
+  /** The longest that an answer can take. */
+  readonly longestMs: number;
+  close(): void;
+}
+
+export interface EngineInput {
+  /** In the order in which they are asked. */
+  readonly hooks: readonly Hook[];
+  readonly about: Pick<HookInput, 'task' | 'run' | 'agent' | 'goal' | 'project'>;
+  emit(event: HookDecided): void;
+  /** For all hooks that are asked about one request together. */
+  readonly mostMs: number;
+}
+
+/** Whatever an agent does at once, the machine stays usable: so many hooks at a time, and the others wait. */
+const AT_ONCE = 8;
+const WAIT_MS = 5000;
+/** A hook that is never content would keep an agent at work for ever. */
+const MAX_SENT_BACK = 5;
+
+export function createEngine({ hooks, about, emit, mostMs }: EngineInput): Engine {
+  const ending = new AbortController();
+  const turns = createTurns(AT_ONCE);
+  let sentBack = 0;
+
+  async function decide(request: GateRequest, mode: HookDecided['mode']): Promise<GateVerdict> {
+    const points = pointsOf(request);
+    const asked = points.flatMap((point) => hooks.filter((hook) => hook.point === point));
+    if (asked.length === 0) return { allow: true };
+    if (ending.signal.aborted) return { allow: false, reason: 'The run is over, so this is refused.' };
+    const endAt = performance.now() + mostMs;
+    const free = await turns.take(WAIT_MS);
+    if (free === null) return { allow: false, reason: 'Too much was asked of the hooks at once, so this is refused.' };
+    try {
+      for (const hook of asked) {
+        const answer = await askOne(hook, request, mode, endAt);
+        if (answer.verdict !== 'allowed') return refusal(request, answer.reason);
+      }
+      return { allow: true };
+    } finally {
+      free();
+    }
+  }
+
+  async function askOne(
+    hook: Hook,
+    { tool, actions, input }: GateRequest,
+    mode: HookDecided['mode'],
+    endAt: number,
+  ): Promise<Answer> {
+    const startedAt = performance.now();
+    const timeoutMs = Math.max(0, Math.min(hook.timeoutMs, endAt - startedAt));
+    const answer = await within(timeoutMs, ending.signal, (signal) =>
+      hook.ask({ version: 1, hook: hook.point, ...about, tool, actions, input }, signal),
+    );
+    const said = answer.verdict === 'allowed' ? answer : { ...answer, reason: inWords(hook, answer) };
+    emit({
+      type: 'hook.decided',
+      point: hook.point,
+      hook: hook.name,
+      tool,
+      verdict: said.verdict,
+      reason: said.verdict === 'allowed' ? null : said.reason,
+      ms: Math.round(performance.now() - startedAt),
+      mode,
+    });
+    return said;
+  }
+
+  function refusal({ when }: GateRequest, reason: string): GateVerdict {
+    if (when === 'stop' && ++sentBack > MAX_SENT_BACK) return { allow: true };
+    return { allow: false, reason };
+  }
+
+  return {
+    longestMs: Math.min(mostMs, WAIT_MS + longest(hooks)),
+    close() {
+      ending.abort();
+      turns.close();
+    },
+    decide: (request, mode) =>
+      decide(request, mode).catch((error: unknown) => ({
+        allow: false,
+        reason: `The hooks could not be asked, so this is refused: ${messageOf(error)}`,
+      })),
+  };
+}
+
+function pointsOf({ when, actions }: GateRequest): HookPoint[] {
+  const has = (kind: Action['kind']): boolean => actions.some((action) => action.kind === kind);
+  switch (when) {
+    case 'before':
+      return [
+        'pre-any',
+        ...(has('command') ? (['pre-bash'] as const) : []),
+        ...(has('write') ? (['pre-writes'] as const) : []),
+      ];
+    case 'after':
+      return has('write') ? ['post-writes'] : [];
+    case 'stop':
+      return ['post-stop'];
+  }
+}
+
+function longest(hooks: readonly Hook[]): number {
+  const sum = (...points: HookPoint[]): number =>
+    hooks.filter(({ point }) => points.includes(point)).reduce((total, { timeoutMs }) => total + timeoutMs, 0);
+  return Math.max(sum('pre-any', 'pre-bash', 'pre-writes'), sum('post-writes'), sum('post-stop'));
+}
+
+/** The time limit holds whether the hook heeds the signal or not. */
+async function within(
+  timeoutMs: number,
+  ending: AbortSignal,
+  ask: (signal: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
+  const over = new AbortController();
+  const end = (): void => over.abort();
+  const late = new Promise<Answer>((resolve) =>
+    over.signal.addEventListener('abort', () =>
+      resolve({
+        verdict: 'failed',
+        reason: ending.aborted ? 'the run was over' : `it gave no answer within ${Math.round(timeoutMs / 1000)} s`,
+      }),
+    ),
+  );
+  const timer = setTimeout(end, timeoutMs);
+  ending.addEventListener('abort', end);
+  if (ending.aborted) end();
+  try {
+    return await Promise.race([late, ask(over.signal).catch(failed)]);
+  } catch (error) {
+    return failed(error);
+  } finally {
+    clearTimeout(timer);
+    ending.removeEventListener('abort', end);
+  }
+}
+
+function failed(error: unknown): Answer {
+  return { verdict: 'failed', reason: messageOf(error) };
+}
+
+function inWords({ name }: Hook, { verdict, reason }: Extract<Answer, { reason: string }>): string {
+  return verdict === 'refused'
+    ? `Refused by the hook ${name}: ${reason}`
+    : `The hook ${name} failed, so this is refused: ${reason}`;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+interface Turns {
+  /** Gives the turn back when called; null: none was free in time. */
+  take(waitMs: number): Promise<(() => void) | null>;
+  /** Whoever waits gets none, now or later. */
+  close(): void;
+}
+
+function createTurns(most: number): Turns {
+  let free = most;
+  const waiting = new Set<(turn: (() => void) | null) => void>();
+  const give = (): void => {
+    const [next] = waiting;
+    if (next === undefined) free++;
+    else next(give);
+  };
+  return {
+    take: (waitMs) =>
+      new Promise((resolve) => {
+        if (free > 0) {
+          free--;
+          return resolve(give);
+        }
+        const next = (turn: (() => void) | null): void => {
+          clearTimeout(timer);
+          waiting.delete(next);
+          resolve(turn);
+        };
+        const timer = setTimeout(() => next(null), waitMs);
+        waiting.add(next);
+      }),
+    close() {
+      for (const next of waiting) next(null);
+      free = 0;
+    },
+  };
+}

@@ -1,0 +1,42 @@
+// lib/frames.ts: several kinds of messages on one stream: a letter, a length, and as many bytes. Spoken between an attached
+// terminal and the runner, and between the runner and the host inside a sandbox (sandbox/inside-host.ts).
+// Invariant: a frame that is too long ends the reading; nothing is kept but the frame that is being read.
+
+/** d: data. w: the size of the window. e: the end of the input. x: the exit code. */
+export type FrameKind = 'd' | 'w' | 'e' | 'x';
+
+export function frame(kind: FrameKind, payload: Uint8Array = EMPTY): Buffer {
+  const head = Buffer.alloc(HEAD);
+  head.write(kind, 0, 'latin1');
+  head.writeUInt32BE(payload.length, 1);
+  return Buffer.concat([head, payload]);
+}
+
+export function windowFrame(columns: number, rows: number): Buffer {
+  const size = Buffer.alloc(4);
+  size.writeUInt16BE(Math.min(columns, 0xffff), 0);
+  size.writeUInt16BE(Math.min(rows, 0xffff), 2);
+  return frame('w', size);
+}
+
+/** Takes bytes cut anywhere. False: what came is no frame, and nothing after it can be read. */
+export function createFrameReader(onFrame: (kind: FrameKind, payload: Buffer) => void): (chunk: Buffer) => boolean {
+  let held: Buffer = EMPTY;
+  return (chunk) => {
+    held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+    while (held.length >= HEAD) {
+      const kind = String.fromCharCode(held[0] ?? 0);
+      const length = held.readUInt32BE(1);
+      if (!KINDS.includes(kind) || length > MAX_BYTES) return false;
+      if (held.length < HEAD + length) break;
+      onFrame(kind as FrameKind, held.subarray(HEAD, HEAD + length));
+      held = held.subarray(HEAD + length);
+    }
+    return true;
+  };
+}
+
+const HEAD = 5;
+const KINDS = 'dwex';
+const MAX_BYTES = 2 ** 20;
+const EMPTY = Buffer.alloc(0);

@@ -1,0 +1,128 @@
+// store/credentials.ts: the user's credentials for agents, one for each agent, shared by all tasks.
+// <stateDir>/credentials (0700) holds <agent>.json, which says what it is, and <agent>.value with the key alone, or
+// <agent>.tokens with those of a log-in (0600 each).
+// Invariant: each file is replaced whole, and is on the disk before anybody is told so. What <agent>.json does not name does not count.
+import { existsSync, mkdirSync, openSync, fsyncSync, closeSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
+import { replaceFile } from '../lib/files.ts';
+
+export type CredentialKind = 'api-key' | 'token' | 'login';
+
+/** Nothing in here is secret but, perhaps, its last four characters. */
+export interface Credential {
+  readonly agent: string;
+  readonly kind: CredentialKind;
+  readonly kept: 'file' | 'keychain';
+  /** The last characters, by which people tell keys apart. */
+  readonly ending: string;
+  readonly since: string;
+}
+
+/** Of a log-in. */
+export interface Tokens {
+  readonly access: string;
+  readonly refresh: string | null;
+  /** null: it does not say. */
+  readonly expiresAtMs: number | null;
+  /** The server has said that it will not renew them again. */
+  readonly refused?: boolean;
+}
+
+export interface CredentialFiles {
+  readonly about: string;
+  readonly value: string;
+  readonly tokens: string;
+}
+
+export function credentialsDir(stateDir: string): string {
+  return join(stateDir, 'credentials');
+}
+
+export function credentialFiles(stateDir: string, agent: string): CredentialFiles {
+  const at = (end: string): string => join(credentialsDir(stateDir), `${agent}.${end}`);
+  return { about: at('json'), value: at('value'), tokens: at('tokens') };
+}
+
+/** In the keychain of the user's session. */
+export function keychainEntry(agent: string): string {
+  return `ags/${agent}`;
+}
+
+/** null: there is none. */
+export function readCredential(stateDir: string, agent: string): Credential | null {
+  const { about } = credentialFiles(stateDir, agent);
+  if (!existsSync(about)) return null;
+  const read = JSON.parse(readText(about)) as Partial<Credential>;
+  const { kind, kept, ending, since } = read;
+  if (!['api-key', 'token', 'login'].includes(kind ?? '') || !['file', 'keychain'].includes(kept ?? ''))
+    throw damaged(about, agent);
+  return {
+    agent,
+    kind: kind as CredentialKind,
+    kept: kept as 'file' | 'keychain',
+    ending: String(ending ?? ''),
+    since: String(since ?? ''),
+  };
+}
+
+/** `secret`: the key, or the tokens; null: it is in the keychain. */
+export function writeCredential(stateDir: string, credential: Credential, secret: string | Tokens | null): void {
+  const dir = credentialsDir(stateDir);
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const files = credentialFiles(stateDir, credential.agent);
+  if (typeof secret === 'string') replaceFile(files.value, secret, { durable: true });
+  if (secret !== null && typeof secret !== 'string') writeTokens(files.tokens, secret);
+  replaceFile(files.about, `${JSON.stringify(credential)}\n`, { durable: true });
+  // What the earlier one had and this one has not.
+  if (typeof secret !== 'string') rmSync(files.value, { force: true });
+  if (secret === null || typeof secret === 'string') rmSync(files.tokens, { force: true });
+  syncDirectory(dir);
+}
+
+export function removeCredential(stateDir: string, agent: string): void {
+  const files = credentialFiles(stateDir, agent);
+  for (const path of [files.about, files.value, files.tokens]) rmSync(path, { force: true });
+  if (existsSync(credentialsDir(stateDir))) syncDirectory(credentialsDir(stateDir));
+}
+
+export function writeTokens(path: string, tokens: Tokens): void {
+  replaceFile(path, `${JSON.stringify(tokens)}\n`, { durable: true });
+}
+
+/** null: somebody has removed them. */
+export function readTokens(path: string, agent: string): Tokens | null {
+  if (!existsSync(path)) return null;
+  const { access, refresh, expiresAtMs, refused } = JSON.parse(readText(path)) as Partial<Record<string, unknown>>;
+  if (typeof access !== 'string') throw damaged(path, agent);
+  return {
+    access,
+    refresh: typeof refresh === 'string' ? refresh : null,
+    expiresAtMs: typeof expiresAtMs === 'number' ? expiresAtMs : null,
+    ...(refused === true ? { refused } : {}),
+  };
+}
+
+/** Whoever else can read or write it has it, or has put it there. */
+function readText(path: string): string {
+  const { mode, uid } = statSync(path);
+  if ((mode & 0o077) !== 0 || (uid !== process.geteuid?.() && uid !== 0))
+    throw new AgsError('state.damaged', `${path} can be read or changed by others.`, {
+      hint: `Make it yours alone: chmod 600 ${path}`,
+    });
+  return readFileSync(path, 'utf8');
+}
+
+function damaged(path: string, agent: string): AgsError {
+  return new AgsError('state.damaged', `${path} cannot be read.`, { hint: `Sign in again: ags auth ${agent}` });
+}
+
+// A new name is on the disk only when its directory is.
+function syncDirectory(dir: string): void {
+  const fd = openSync(dir, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

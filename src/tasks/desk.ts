@@ -1,0 +1,136 @@
+// tasks/desk.ts: where people come to a run while it goes on: to stop it, to tell the agent something, to add rules, to sit down at
+// its terminal or open a shell beside it. Behind the task's control socket.
+import { AgsError } from '../protocol/errors.ts';
+import { serveControl, StreamAnswer } from '../lib/control.ts';
+import type { TaskPaths } from '../store/layout.ts';
+import type { LiveTurn } from './agent-turn.ts';
+import { putMessage } from './inbox.ts';
+import { startInside } from './inside.ts';
+import { guestOnly } from './terminal-hub.ts';
+
+export interface Desk extends Disposable {
+  /** Aborted once it is to stop. */
+  readonly stopped: AbortSignal;
+  /** Why it was stopped. */
+  readonly reason: StopReason | null;
+  up(turn: LiveTurn): void;
+  down(): void;
+  /** Asks first and kills after a while, or kills at once. */
+  stop(force: boolean, reason?: StopReason): void;
+  runInside(
+    argv: readonly string[],
+    input: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly exitCode: number; readonly stderr: string }>;
+}
+
+export interface StopReason {
+  readonly text: string;
+  readonly failed: boolean;
+}
+
+const PATIENCE_MS = 10_000;
+
+export function openDesk(paths: TaskPaths): Desk {
+  const stopping = new AbortController();
+  let live: LiveTurn | null = null;
+  let reason: StopReason | null = null;
+  let patience: NodeJS.Timeout | null = null;
+
+  function stop(force: boolean, why: StopReason = { text: 'Stopped by you.', failed: false }): void {
+    reason ??= why;
+    stopping.abort();
+    const turn = live;
+    if (turn === null) return;
+    if (force) return turn.sandbox.kill();
+    if (turn.driver?.interrupt() !== true) turn.sandbox.signal('SIGTERM');
+    patience ??= setTimeout(() => turn.sandbox.kill(), PATIENCE_MS);
+  }
+
+  async function answer(request: unknown): Promise<unknown> {
+    const wish = request as { do?: unknown; text?: unknown; force?: unknown } & WindowWish;
+    switch (wish.do) {
+      case 'stop':
+        stop(wish.force === true);
+        return { stopping: true };
+      case 'send': {
+        const text = typeof wish.text === 'string' ? wish.text : '';
+        if (live?.driver?.send(text) === true) return { delivered: 'now' };
+        putMessage(paths, text, Date.now());
+        return { delivered: 'later' };
+      }
+      case 'attach': {
+        const terminal = requireLive().terminal;
+        if (terminal === null)
+          throw new AgsError('usage.invalid', 'This agent has no terminal: it was started to work by itself.', {
+            hint: 'Follow it with: ags logs -f. Open a shell beside it with: ags shell <task>',
+          });
+        return terminal.hub.attach(await terminal.program);
+      }
+      case 'shell':
+        return openShell(requireLive(), wish);
+      default:
+        return requireLive().network.answer(request);
+    }
+  }
+
+  function requireLive(): LiveTurn {
+    if (live !== null) return live;
+    throw new AgsError('task.busy', 'Its sandbox is not up.', { hint: 'Try again in a moment.' });
+  }
+
+  const control = serveControl(paths.root, answer);
+  return {
+    stopped: stopping.signal,
+    get reason() {
+      return reason;
+    },
+    up(turn) {
+      live = turn;
+      if (stopping.signal.aborted) turn.sandbox.kill();
+    },
+    down() {
+      live = null;
+      if (patience !== null) clearTimeout(patience);
+      patience = null;
+    },
+    stop,
+    async runInside(argv, input, signal) {
+      const said: Buffer[] = [];
+      const program = await startInside(requireLive().sandbox, argv, {
+        window: null,
+        onData: (data) => void (said.length < 64 && said.push(Buffer.from(data.subarray(0, 4096)))),
+      });
+      const cancel = (): void => program.close();
+      signal.addEventListener('abort', cancel);
+      program.write(Buffer.from(input));
+      program.end();
+      const exitCode = await program.done.finally(() => signal.removeEventListener('abort', cancel));
+      return { exitCode, stderr: Buffer.concat(said).toString('utf8') };
+    },
+    [Symbol.dispose]() {
+      control.close();
+    },
+  };
+}
+
+interface WindowWish {
+  readonly columns?: unknown;
+  readonly rows?: unknown;
+  readonly term?: unknown;
+  readonly argv?: unknown;
+}
+
+function openShell(live: LiveTurn, wish: WindowWish): StreamAnswer {
+  const number = (value: unknown, other: number): number =>
+    typeof value === 'number' && value >= 1 && value <= 9999 ? Math.floor(value) : other;
+  const term = typeof wish.term === 'string' && /^[\w.+-]{1,40}$/.test(wish.term) ? wish.term : 'xterm-256color';
+  const given = Array.isArray(wish.argv) ? wish.argv.filter((word): word is string => typeof word === 'string') : [];
+  const argv = given.length > 0 ? given : ['sh', '-c', 'exec "${SHELL:-/bin/sh}"'];
+  return guestOnly((onData) =>
+    startInside(live.sandbox, ['env', `TERM=${term}`, ...argv], {
+      window: { columns: number(wish.columns, 80), rows: number(wish.rows, 24) },
+      onData,
+    }),
+  );
+}

@@ -1,0 +1,90 @@
+// tasks/layers.ts: what the workspace of an agent stands on: a snapshot of the base commit, and over it what the project's
+// setup commands have made. Neither moves, whatever the user does to the project meanwhile.
+import { AgsError } from '../protocol/errors.ts';
+import { HIDE } from '../config/defaults.ts';
+import type { EffectiveConfig } from '../config/effective.ts';
+import { compileHidden } from '../config/patterns.ts';
+import { listIndex } from '../git/snapshot.ts';
+import { tellDiskTrouble } from './disk-trouble.ts';
+import { shownPlaces, type RunPlan } from './prepare.ts';
+import { remembered } from './remembered.ts';
+import { ensureSetup } from './setup.ts';
+import { ensureSnapshot, layerGitOf, type Snapshot, type SnapshotInput } from './snapshots.ts';
+import type { World } from './world.ts';
+
+export interface PreparedLayers {
+  readonly commit: string;
+  /** Topmost first: [setup layer?, newest delta, ..., full snapshot]. Read-only directories of ours that no sandbox can write. */
+  readonly layers: readonly string[];
+  /** A git index that fits them (stat data valid inside with core.checkStat=minimal): copied into the private git directory. */
+  readonly index: string;
+  /** Files of the commit that the user wants hidden; for RunFile.hidden. */
+  readonly hidden: readonly string[];
+  /** What setup has added, as lines for info/exclude: nobody's work, so never part of a commit by accident. */
+  readonly exclude: readonly string[];
+}
+
+export interface LayersWish {
+  readonly commit: string;
+  /** The task that they are for. */
+  readonly task: string;
+  onStep(step: { kind: 'snapshot' | 'setup'; text: string }): void;
+  /** What setup commands print. */
+  onOutput(line: string): void;
+  readonly signal: AbortSignal;
+}
+
+/** For everybody after the first this takes milliseconds, whatever the size of the project. */
+export function prepareLayers(world: World, plan: RunPlan, want: LayersWish): Promise<PreparedLayers> {
+  return tellDiskTrouble(world, async () => {
+    const { repository } = plan.project;
+    if (repository === null)
+      throw new AgsError('project.unsuitable', `${plan.project.root} is not a git repository.`, {
+        hint: 'A task of an agent starts from a commit: git init && git add -A && git commit -m start',
+      });
+    const input: SnapshotInput = {
+      world,
+      repository,
+      shown: shownPlaces(plan),
+      commit: want.commit,
+      onStep: (text) => want.onStep({ kind: 'snapshot', text }),
+      signal: want.signal,
+    };
+    const base = await ensureSnapshot(input);
+    const prepared = {
+      commit: want.commit,
+      layers: base.files,
+      index: base.layer.index,
+      hidden: await findHidden(input, base, plan.config),
+      exclude: [],
+    };
+    const setup = await ensureSetup(input, plan, base, prepared, want);
+    if (setup === null) return prepared;
+    return { ...prepared, layers: [setup.files, ...base.files], exclude: setup.file.roots.map(excludeLine) };
+  });
+}
+
+/** Exactly this path, whatever characters it has. */
+function excludeLine(path: string): string {
+  return `/${path.replaceAll(/[\\*?[\] !#]/g, String.raw`\$&`)}`;
+}
+
+/** The built-in patterns are for files that git does not track, and a snapshot has no others; what the user named is hidden. */
+async function findHidden(input: SnapshotInput, base: Snapshot, config: EffectiveConfig): Promise<readonly string[]> {
+  const asked = config.hide.slice(HIDE.length);
+  if (asked.length === 0) return [];
+  return remembered(base, 'hidden', [asked, config.reveal], async () => {
+    const isHidden = compileHidden(asked, config.reveal);
+    const found = new Set<string>();
+    for (const { path } of await listIndex(layerGitOf(input), base.layer.index)) {
+      const dir = parents(path).find((one) => found.has(one) || isHidden(one, true));
+      if (dir !== undefined || isHidden(path, false)) found.add(dir ?? path);
+    }
+    return [...found];
+  });
+}
+
+function parents(path: string): string[] {
+  const names = path.split('/').slice(0, -1);
+  return names.map((_, i) => names.slice(0, i + 1).join('/'));
+}

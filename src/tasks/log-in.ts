@@ -1,0 +1,95 @@
+// tasks/log-in.ts: an agent's own log-in, in a sandbox with a terminal, a home of its own and the hosts of the log-in.
+// Invariant: of all it leaves, exactly one file is read, by descriptor, as hostile text; only the tokens in it are kept, and the home
+// is destroyed. A log-in that fails changes nothing.
+import type { Agent, SignIn } from '../agents/agent.ts';
+import { AgsError } from '../protocol/errors.ts';
+import type { NetworkRule } from '../protocol/network.ts';
+import { parseRule } from '../protocol/network-rule.ts';
+import { openDirectory, type Directory } from '../lib/descend.ts';
+import { errorCode } from '../lib/error-code.ts';
+import type { Tokens } from '../store/credentials.ts';
+import { findProgram, userView } from './agent-programs.ts';
+import { runApart, type ApartRequest } from './apart.ts';
+import { isToken } from './token-refresh.ts';
+import type { World } from './world.ts';
+
+type Login = NonNullable<SignIn['login']>;
+
+export async function runLogIn(
+  world: World,
+  agent: Agent,
+  signIn: SignIn,
+  io: Required<Pick<ApartRequest, 'openStdio' | 'notice'>>,
+): Promise<Tokens> {
+  const { login } = signIn;
+  if (login === undefined) throw new Error(`${agent.name} has no log-in`);
+  const program = await findProgram(world, agent, await userView(world), { ask: false });
+  if (program === null)
+    throw new AgsError('agent.missing', `${agent.title} is not installed.`, {
+      hint: `Install it: ags agents install ${agent.name}`,
+    });
+  const request: ApartRequest = {
+    ...io,
+    name: `login-${agent.name}`,
+    command: [...program.argv, ...login.argv],
+    network: { rules: login.hosts.map(ruleOf) },
+    mounts: program.mounts,
+    // There is no browser inside: the address is printed, and opened by the user.
+    env: { NO_BROWSER: 'true' },
+  };
+  return runApart(world, world.stateDir, request, ({ exitCode, home, denied }) => {
+    const text = readLeft(home, login.file);
+    if (text === null)
+      throw failed(
+        agent,
+        `it left no sign-in (it ended with ${exitCode}${denied.length === 0 ? '' : `; refused: ${denied.map(({ host }) => host).join(', ')}`})`,
+      );
+    return readTokens(agent, login, text);
+  });
+}
+
+function ruleOf(text: string): NetworkRule {
+  const rule = parseRule(text);
+  if ('problem' in rule) throw new Error(`${text}: ${rule.problem}`);
+  return { action: 'allow', ...rule, origin: 'ags auth' };
+}
+
+const MOST_BYTES = 64 * 1024;
+
+/** null: there is no such file. */
+function readLeft(home: string, path: string): string | null {
+  const names = path.split('/');
+  const last = names.pop() ?? '';
+  const open: Directory[] = [openDirectory(home)];
+  try {
+    for (const name of names) open.push((open.at(-1) as Directory).child(name));
+    const bytes = (open.at(-1) as Directory).readFile(last, MOST_BYTES);
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return null;
+    return '';
+  } finally {
+    for (const directory of open.toReversed()) directory[Symbol.dispose]();
+  }
+}
+
+function readTokens(agent: Agent, login: Login, text: string): Tokens {
+  let read: ReturnType<Login['read']>;
+  try {
+    read = login.read(text);
+  } catch {
+    // Its message could hold what was read.
+    throw failed(agent, 'what it left cannot be understood');
+  }
+  const { access, refresh, expiresAtMs } = read;
+  const expires = expiresAtMs === null || (Number.isFinite(expiresAtMs) && expiresAtMs > 0);
+  if (!isToken(access) || (refresh !== null && !isToken(refresh)) || !expires)
+    throw failed(agent, 'what it left cannot be understood');
+  return { access, refresh, expiresAtMs };
+}
+
+function failed(agent: Agent, why: string): AgsError {
+  return new AgsError('auth.needed', `The log-in of ${agent.title} did not come about: ${why}.`, {
+    hint: `Try again: ags auth ${agent.name} --login`,
+  });
+}

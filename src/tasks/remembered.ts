@@ -1,0 +1,20 @@
+// tasks/remembered.ts: what was found out about a snapshot. It never changes, so it is found out once.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { replaceFile } from '../lib/files.ts';
+import { shortHash } from '../lib/short-hash.ts';
+import type { Snapshot } from './snapshots.ts';
+
+export async function remembered<T>(base: Snapshot, what: string, about: unknown, find: () => Promise<T>): Promise<T> {
+  const question = JSON.stringify(about);
+  const file = join(base.layer.root, `${what}-${shortHash(question)}.json`);
+  try {
+    const known = JSON.parse(readFileSync(file, 'utf8')) as { question: string; answer: T };
+    if (known.question === question) return known.answer;
+  } catch {
+    // Nobody has asked before.
+  }
+  const answer = await find();
+  replaceFile(file, JSON.stringify({ question, answer }));
+  return answer;
+}

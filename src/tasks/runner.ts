@@ -1,0 +1,278 @@
+// tasks/runner.ts: the road of an agent's run, in a process of its own: queue, layers, sandbox, turns, branch.
+// Invariant: whatever happens the run ends in a state that says so, and what the agent wrote is kept. Killed outright, it leaves
+// a run whose state is "running" and whose runner is dead: everybody reads that as interrupted, and its work is fetched on demand.
+import { randomUUID } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { AgsError } from '../protocol/errors.ts';
+import { advance, type RunState } from '../protocol/run-state.ts';
+import type { RunFile } from '../protocol/task.ts';
+import { ownIdentity } from '../lib/liveness.ts';
+import { tryLock } from '../lib/lock.ts';
+import { openEvents, type EventLog } from '../store/events.ts';
+import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
+import type { AgentEvent } from '../protocol/agent-event.ts';
+import { layersFor, setStage, type AgentStage } from './agent-stage.ts';
+import { runTurn, type TurnEnd } from './agent-turn.ts';
+import { versionNotice } from './agent-version.ts';
+import { bringOut } from './bring-out.ts';
+import { openDesk, type Desk } from './desk.ts';
+import { takeMessage } from './inbox.ts';
+import type { PreparedLayers } from './layers.ts';
+import { openRunHooks } from './run-hooks.ts';
+import { describeStrength } from './strength.ts';
+import { waitForTurn } from './queue.ts';
+import type { World } from './world.ts';
+
+/** The whole life of a runner. The exit code is for whoever looks at processes; the run's own files say more. */
+export async function runAgentTask(world: World, id: string): Promise<number> {
+  const stored = await readTask(world.stateDir, id);
+  if (stored === null) throw new AgsError('task.not-found', `There is no task ${id}.`);
+  using lock = tryLock(stored.paths.lock);
+  if (lock === null) throw new AgsError('task.busy', `${stored.task.name} is being worked on by another process.`);
+  using events = openEvents(stored.paths.events, id, () => world.now());
+  const run = createRunKeeper(stored, events);
+  run.set({ runner: ownIdentity() });
+  using desk = openDesk(stored.paths);
+  process
+    .on('SIGTERM', () => desk.stop(false))
+    .on('SIGINT', () => desk.stop(false))
+    .on('SIGHUP', () => desk.stop(false));
+  try {
+    await travel({ world, stored, events, run, desk });
+    return 0;
+  } catch (error) {
+    run.end('failed', { reason: sentence(error), exitCode: null });
+    if (!(error instanceof AgsError)) throw error;
+    return 1;
+  }
+}
+
+interface Road {
+  readonly world: World;
+  readonly stored: StoredTask;
+  readonly events: EventLog;
+  readonly run: RunKeeper;
+  readonly desk: Desk;
+}
+
+async function travel(road: Road): Promise<void> {
+  const { world, stored, events, run, desk } = road;
+  const goal = stored.task.goal;
+  if (goal === undefined) throw new Error('this task has no goal');
+  const admitted = await waitForTurn({
+    world,
+    id: stored.task.id,
+    parallel: goal.parallel,
+    cores: availableParallelism(),
+    admit: () => run.move('preparing'),
+    onWait: (why) => void events.append({ type: 'run.waiting', why }),
+    signal: desk.stopped,
+  });
+  if (!admitted) return run.end('stopped', { reason: 'Stopped before it began.', exitCode: null });
+  const stage = await setStage(world, stored.task.project, goal);
+  const other = versionNotice(world, stage.agent, stage.program);
+  for (const text of [...stage.plan.notices, ...(other === null ? [] : [other])])
+    events.append({ type: 'run.noticed', text });
+  // A run that goes on stands on what it stood on before.
+  const earlier = run.now.layers === undefined ? null : { layers: run.now.layers, hidden: run.now.hidden };
+  const prepared =
+    earlier === null
+      ? await layersFor(world, stage, stored, {
+          onStep: (step) => void events.append({ type: 'run.prepared', step: step.kind, text: step.text }),
+          onOutput: (text) => void events.append({ type: 'run.printed', text: text.slice(0, 4096) }),
+          signal: desk.stopped,
+        })
+      : { ...earlier, commit: goal.base, index: '', exclude: [] };
+  if (desk.stopped.aborted) return run.end('stopped', { reason: 'Stopped before it began.', exitCode: null });
+  run.set({
+    layers: [...prepared.layers],
+    hidden: [...prepared.hidden],
+    label: describeStrength(stage.plan),
+    workspace: stage.plan.workspace,
+    user: { uid: stage.plan.user.uid, gid: stage.plan.user.gid },
+  });
+  await talk(road, stage, prepared, earlier === null);
+}
+
+/** Turn after turn, for as long as there is something to say. */
+async function talk(road: Road, stage: AgentStage, prepared: PreparedLayers, fresh: boolean): Promise<void> {
+  const { stored, events, run, desk } = road;
+  const goal = stored.task.goal?.text ?? '';
+  let first = fresh;
+  for (let prompt = first ? goal : takeMessage(stored.paths); prompt !== null; prompt = takeMessage(stored.paths)) {
+    const end = await takeTurn(road, stage, prepared, prompt, first);
+    first = false;
+    await fetchWork(road, stage);
+    const outcome = judge(end, desk, stage);
+    events.append({ type: 'turn.ended', turn: run.now.turns ?? 1, exitCode: end.exitCode, state: outcome.state });
+    if (outcome.state !== 'ready' || desk.stopped.aborted) return run.end(outcome.state, outcome);
+  }
+  run.end(run.now.result == null ? 'no-changes' : 'ready', { exitCode: 0 });
+}
+
+async function takeTurn(
+  road: Road,
+  stage: AgentStage,
+  prepared: PreparedLayers,
+  prompt: string,
+  fresh: boolean,
+): Promise<TurnEnd> {
+  const { world, stored, events, run, desk } = road;
+  const turn = (run.now.turns ?? 0) + 1;
+  const budget = createBudget(road, stage);
+  const hooks = await openRunHooks({
+    world,
+    project: stored.task.project,
+    config: stage.plan.config,
+    task: stored.task.id,
+    run: run.now.number ?? 1,
+    agent: stage.agent,
+    goal: stored.task.goal?.text ?? '',
+    emit: (event) => void events.append({ ...event }),
+    runInside: (argv, input, signal) => desk.runInside(argv, input, signal),
+  });
+  try {
+    run.set({ turns: turn });
+    const end = await runTurn({
+      world,
+      stored,
+      stage,
+      prepared,
+      hooks,
+      events,
+      prompt,
+      session: run.now.session ?? null,
+      newSession: randomUUID(),
+      fresh,
+      onUp(live) {
+        if (run.now.state === 'preparing') run.move('running');
+        events.append({
+          type: 'run.started',
+          turn,
+          agent: stage.agent.name,
+          title: stage.agent.title,
+          version: stage.program.version,
+          prompt: turn === 1 ? '' : prompt,
+          sandbox: run.now.label,
+        });
+        desk.up(live);
+      },
+      onEvent(event) {
+        if (event.type === 'agent.started' && event.session !== null) run.set({ session: event.session });
+        budget.count(event);
+      },
+      notice: (text) => void events.append({ type: 'run.noticed', text }),
+    });
+    return end;
+  } finally {
+    desk.down();
+    await hooks.close();
+  }
+}
+
+/** Onto the branch. What cannot be brought out stays in the task, and the run says why. */
+async function fetchWork({ world, stored, events, run }: Road, { agent }: AgentStage): Promise<void> {
+  const details = { agentTitle: agent.title, agentEmail: `${agent.name}@ags.invalid`, scratch: agent.scratch };
+  const result = await bringOut(world, { ...stored, run: run.now }, details);
+  run.set({ result });
+  if (result !== null) events.append({ type: 'changes.captured', branch: `ags/${stored.task.name}`, ...result });
+}
+
+interface Outcome {
+  readonly state: 'ready' | 'failed' | 'stopped';
+  readonly reason?: string;
+  readonly exitCode: number | null;
+}
+
+function judge(end: TurnEnd, desk: Desk, { agent }: AgentStage): Outcome {
+  const { exitCode, finished } = end;
+  if (desk.reason !== null)
+    return { state: desk.reason.failed ? 'failed' : 'stopped', reason: desk.reason.text, exitCode };
+  if (end.ended !== null) return { state: 'failed', reason: end.ended, exitCode };
+  if (finished?.ok === false) {
+    const cure = finished.cause === 'sign-in' ? ` Sign in again: ags auth ${agent.name}` : '';
+    return { state: 'failed', reason: `${agent.title}: ${finished.reason ?? 'it failed'}.${cure}`, exitCode };
+  }
+  if (exitCode !== 0) return { state: 'failed', reason: `${agent.title} ended with ${exitCode}.`, exitCode };
+  return { state: 'ready', exitCode };
+}
+
+/** Money and steps of all turns together. */
+function createBudget({ run, desk, stored }: Road, { agent }: AgentStage): { count(event: AgentEvent): void } {
+  const nothing = { inputTokens: 0, outputTokens: 0, costMicros: null };
+  const before = agent.countsSession === true ? nothing : (run.now.used ?? nothing);
+  const { maxCostMicros = null, maxTurns = null } = stored.task.goal ?? {};
+  let steps = 0;
+  return {
+    count(event) {
+      if (event.type === 'tool.started' && agent.countsTurns !== true && maxTurns !== null && ++steps > maxTurns)
+        desk.stop(true, { text: `It has used up its ${maxTurns} steps (--max-turns).`, failed: true });
+      if (event.type !== 'agent.used') return;
+      const cost =
+        event.costMicros === undefined && before.costMicros === null
+          ? null
+          : (before.costMicros ?? 0) + (event.costMicros ?? 0);
+      run.set({
+        used: {
+          inputTokens: before.inputTokens + event.inputTokens,
+          outputTokens: before.outputTokens + event.outputTokens,
+          costMicros: cost,
+        },
+      });
+      if (maxCostMicros !== null && cost !== null && cost > maxCostMicros)
+        desk.stop(true, {
+          text: `It has used up its budget of $${(maxCostMicros / 1e6).toFixed(2)} (--max-cost).`,
+          failed: true,
+        });
+    },
+  };
+}
+
+interface RunKeeper {
+  readonly now: RunFile;
+  set(changes: Partial<RunFile>): void;
+  move(to: RunState): void;
+  end(to: RunState, more: { reason?: string; exitCode: number | null }): void;
+}
+
+/** run.json is written whole, and made to last when the run is over. */
+function createRunKeeper({ paths, run }: StoredTask, events: EventLog): RunKeeper {
+  let now = run;
+  const write = (next: RunFile, durable = false): void => writeRun(paths, (now = next), { durable });
+  return {
+    get now() {
+      return now;
+    },
+    set: (changes) => write({ ...now, ...changes }),
+    move(to) {
+      write({ ...now, state: advance(now.state, to) });
+      events.append({ type: 'run.moved', state: to });
+    },
+    end(to, { reason, exitCode }) {
+      const { reason: _old, ...rest } = now;
+      write(
+        {
+          ...rest,
+          state: advance(now.state, to),
+          exitCode,
+          endedAtMs: Date.now(),
+          ...(reason === undefined ? {} : { reason }),
+        },
+        true,
+      );
+      events.append({
+        type: 'run.ended',
+        state: to,
+        ...(reason === undefined ? {} : { reason }),
+        exitCode,
+        result: now.result ?? null,
+      });
+      events.sync();
+    },
+  };
+}
+
+function sentence(error: unknown): string {
+  if (error instanceof AgsError) return error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
+  return `This is a bug in ags: ${error instanceof Error ? error.message : String(error)}`;
+}

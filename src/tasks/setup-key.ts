@@ -1,0 +1,64 @@
+// tasks/setup-key.ts: what decides the result of a project's setup commands, as one short text.
+import { createHash } from 'node:crypto';
+import { realpathSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { EffectiveConfig } from '../config/effective.ts';
+import { compilePatterns } from '../config/patterns.ts';
+import { SETUP_INPUTS, SETUP_TOOLS } from '../config/setup-inputs.ts';
+import { listIndex, type IndexEntry } from '../git/snapshot.ts';
+import { remembered } from './remembered.ts';
+import type { RunPlan } from './prepare.ts';
+import { layerGitOf, type Snapshot, type SnapshotInput } from './snapshots.ts';
+
+// Raised when the same commands would leave another layer behind.
+const FORMAT = 1;
+
+export async function setupKey(input: SnapshotInput, base: Snapshot, plan: RunPlan): Promise<string> {
+  const { config } = plan;
+  const inputs = await findInputs(input, base, config);
+  const parts = [
+    FORMAT,
+    config.setup.run,
+    inputs,
+    config.envSet,
+    plan.user.uid,
+    plan.project.root,
+    plan.host.arch,
+    toolStamps(input.world.env['PATH'] ?? ''),
+  ];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
+}
+
+/** Looks at every name of the commit, once for each commit. */
+function findInputs(
+  input: SnapshotInput,
+  base: Snapshot,
+  { setup }: Pick<EffectiveConfig, 'setup'>,
+): Promise<readonly string[]> {
+  const patterns = setup.inputs ?? SETUP_INPUTS;
+  return remembered(base, 'inputs', patterns, async () => {
+    const fits = compilePatterns(patterns);
+    const isInput = ({ path }: IndexEntry): boolean =>
+      fits(path, false) || (setup.inputs !== null && parents(path).some((dir) => fits(dir, true)));
+    const entries = await listIndex(layerGitOf(input), base.layer.index);
+    return entries.filter(isInput).map(({ mode, oid, path }) => `${mode} ${oid} ${path}`);
+  });
+}
+
+function parents(path: string): string[] {
+  const names = path.split('/').slice(0, -1);
+  return names.map((_, i) => names.slice(0, i + 1).join('/'));
+}
+
+/** Another version of Node needs other native modules. */
+function toolStamps(path: string): string[] {
+  const dirs = path.split(':').filter((dir) => dir.startsWith('/'));
+  return SETUP_TOOLS.flatMap((tool) => {
+    for (const dir of dirs) {
+      const file = join(dir, tool);
+      const stat = statSync(file, { throwIfNoEntry: false });
+      if (stat?.isFile() === true) return [`${realpathSync(file)} ${stat.size} ${stat.mtimeMs}`];
+    }
+    return [];
+  });
+}

@@ -1,0 +1,153 @@
+// tasks/setup-run.ts: a project's setup commands, run in a sandbox over a snapshot.
+// They get the project's network rules and none of its secrets: what they leave behind is shared by every later task, and what
+// they run (the scripts of packages) is anybody's.
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { constants } from 'node:os';
+import { createInterface } from 'node:readline';
+import { AgsError } from '../protocol/errors.ts';
+import { visible } from '../lib/sanitize.ts';
+import { openCgroup } from '../sandbox/cgroup.ts';
+import { createNative } from '../sandbox/native.ts';
+import { NOTHING_MORE } from '../sandbox/plan.ts';
+import type { Sandbox } from '../sandbox/backend.ts';
+import { taskPaths, type TaskPaths } from '../store/layout.ts';
+import { createAgentRun } from './agent-run.ts';
+import type { LayersWish, PreparedLayers } from './layers.ts';
+import { prepareNetwork } from './network-plan.ts';
+import type { RunPlan } from './prepare.ts';
+import { nativeOptions } from './run.ts';
+import { openRunNetwork } from './run-network.ts';
+import { supervise } from './supervise.ts';
+import type { World } from './world.ts';
+
+// A command that reads its input finds none. The line in front says which one runs; its mark is nobody else's.
+const SCRIPT = `mark=$1; shift; n=0
+for command in "$@"; do
+  printf '%s%s\\n' "$mark" "$n"; n=$((n + 1))
+  sh -c "$command" < /dev/null || exit
+done`;
+
+/** Throws setup.failed unless every command succeeds. Returns where the workspace is; all of it is below `directory`. */
+export async function runSetup(
+  world: World,
+  plan: RunPlan,
+  base: PreparedLayers,
+  directory: string,
+  want: LayersWish,
+): Promise<TaskPaths> {
+  const config = { ...plan.config, secrets: [] };
+  const commands = config.setup.run;
+  const paths = taskPaths(directory, 'setup');
+  mkdirSync(paths.root, { recursive: true, mode: 0o700 });
+  const network = await prepareNetwork(world, config, world.uid === 0 || plan.namespaces);
+  const over = { ...plan, config, network };
+  const made = await createAgentRun(world, over, paths, want.task, base, NOTHING_MORE);
+  const spec = { ...made, limits: { ...made.limits, wallSeconds: config.setup.timeoutSeconds } };
+  await using cgroup = openCgroup(plan.host.cgroupPlan, want.task, spec.limits);
+  const options = await nativeOptions(world, over, spec, paths.runDir, want.task, {
+    files: cgroup.enterFiles,
+    prefix: cgroup.prefix,
+    env: cgroup.env,
+  });
+  await using running = openRunNetwork({
+    world,
+    id: want.task,
+    startedAtMs: world.now().getTime(),
+    project: plan.project.root,
+    events: paths.events,
+    config,
+    grants: network.grants,
+    secrets: network.secrets,
+    notice: want.onOutput,
+  });
+  const mark = `ags-setup-${randomBytes(9).toString('base64url')} `;
+  const reader = readOutput(mark, commands, want);
+  const end = new AbortController();
+  const outcome = await supervise({
+    world,
+    network: running,
+    request: { command: ['sh', '-c', SCRIPT, 'sh', mark, ...commands], openStdio: pipes },
+    spec,
+    paths,
+    cgroup,
+    signals: NO_SIGNALS,
+    backend: createNative(options),
+    holdsMemory: plan.host.cgroupPlan.kind !== 'none' && plan.host.cgroupPlan.holds.includes('memory'),
+    onStart(sandbox) {
+      reader.read(sandbox);
+      if (want.signal.aborted) sandbox.kill();
+      want.signal.addEventListener('abort', () => sandbox.kill(), { signal: end.signal });
+    },
+  }).finally(() => end.abort());
+  await reader.done();
+  want.signal.throwIfAborted();
+  if (outcome.exitCode === 0 && outcome.ended === null) return paths;
+  throw failed(commands[reader.command()] ?? '', outcome, reader.last());
+}
+
+const pipes = async () => ({
+  stdio: { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', terminal: null } as const,
+  close: async () => undefined,
+});
+
+/** Whoever runs us has its own way to be stopped: the signal of the wish. */
+const NO_SIGNALS = { early: null, passTo: () => undefined, [Symbol.dispose]: () => undefined };
+
+const LAST_LINES = 20;
+const LINE_CHARACTERS = 2000;
+
+interface OutputReader {
+  read(sandbox: Sandbox): void;
+  done(): Promise<void>;
+  /** Which command ran last. */
+  command(): number;
+  last(): readonly string[];
+}
+
+function readOutput(mark: string, commands: readonly string[], want: LayersWish): OutputReader {
+  let command = 0;
+  const last: string[] = [];
+  const ends: Promise<void>[] = [];
+  const follow = async (stream: NodeJS.ReadableStream): Promise<void> => {
+    for await (const line of createInterface({ input: stream })) {
+      if (line.startsWith(mark)) {
+        command = Number(line.slice(mark.length));
+        want.onStep({ kind: 'setup', text: `Setup: ${visible(commands[command] ?? '')}` });
+        continue;
+      }
+      const text = line.slice(0, LINE_CHARACTERS);
+      last.push(text);
+      if (last.length > LAST_LINES) last.shift();
+      want.onOutput(text);
+    }
+  };
+  return {
+    read(sandbox) {
+      for (const stream of [sandbox.stdout, sandbox.stderr]) if (stream !== null) ends.push(follow(stream));
+    },
+    done: async () => void (await Promise.all(ends)),
+    command: () => command,
+    last: () => last,
+  };
+}
+
+function failed(
+  command: string,
+  outcome: { exitCode: number; ended: string | null },
+  lines: readonly string[],
+): AgsError {
+  const signal = Object.entries(constants.signals).find(([, number]) => number === outcome.exitCode - 128)?.[0];
+  const how =
+    outcome.ended?.replace('limits.time', 'setup.timeout') ??
+    `It ended with ${outcome.exitCode}${signal === undefined ? '' : ` (${signal})`}.`;
+  const said = lines.map((line) => `  ${visible(line)}`).join('\n');
+  return new AgsError(
+    'setup.failed',
+    `The setup command "${visible(command)}" failed. ${how}${said === '' ? '' : `\n${said}`}`,
+    {
+      hint: 'Try it: ags exec -- sh -c \'<command>\'; correct "setup" in ags.yaml. Nothing was kept, the next start tries again.',
+      details: { command, exitCode: outcome.exitCode, lines },
+    },
+  );
+}

@@ -1,0 +1,115 @@
+// tasks/setup.ts: the setup layer of a project: what its setup commands add to a commit, made once and shared by all later tasks.
+// Invariant: it has its name only if every command succeeded; it covers nothing that the commit has.
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { removeTree } from '../lib/files.ts';
+import { tryLock } from '../lib/lock.ts';
+import { commitHas } from '../git/snapshot.ts';
+import {
+  beginLayer,
+  finishLayer,
+  projectLayers,
+  readLayer,
+  sweepUnfinished,
+  touchLayer,
+  type StoredLayer,
+} from '../store/layers.ts';
+import type { LayersWish, PreparedLayers } from './layers.ts';
+import type { RunPlan } from './prepare.ts';
+import { remembered } from './remembered.ts';
+import { setupKey } from './setup-key.ts';
+import { layerGitOf, type Snapshot, type SnapshotInput } from './snapshots.ts';
+
+const WAIT_MS = 100;
+
+/** null: the project has no setup commands. */
+export async function ensureSetup(
+  input: SnapshotInput,
+  plan: RunPlan,
+  base: Snapshot,
+  prepared: PreparedLayers,
+  want: LayersWish,
+): Promise<StoredLayer | null> {
+  if (plan.config.setup.run.length === 0) return null;
+  const dir = projectLayers(input.world.stateDir, input.repository.root);
+  const key = await setupKey(input, base, plan);
+  // The second is for a commit that has something itself where the first would lie.
+  const names = [`setup-${key}`, `setup-${key}-${input.commit}`];
+  for (let waited = false; ; waited = true) {
+    const known = await find(input, base, dir, names);
+    if (known.layer !== null) return known.layer;
+    want.signal.throwIfAborted();
+    const lock = tryLock(join(dir, `lock-${known.free}`));
+    if (lock !== null) {
+      using _lock = lock;
+      const { layer, free } = await find(input, base, dir, names);
+      if (layer !== null) return layer;
+      if (free === known.free) return await make(input, plan, prepared, want, { dir, name: free });
+      continue;
+    }
+    if (!waited) want.onStep({ kind: 'setup', text: 'Waiting for the setup that another task is running' });
+    await sleep(WAIT_MS, undefined, { signal: want.signal });
+  }
+}
+
+async function find(
+  input: SnapshotInput,
+  base: Snapshot,
+  dir: string,
+  names: readonly string[],
+): Promise<{ layer: StoredLayer | null; free: string }> {
+  let free = names[0] ?? '';
+  for (const name of names) {
+    free = name;
+    const layer = readLayer(dir, name);
+    if (layer === null) break;
+    if (!(await fits(input, base, layer))) continue;
+    touchLayer(layer, input.world.now());
+    return { layer, free };
+  }
+  return { layer: null, free };
+}
+
+/** A commit may have files where another had none and setup has put some: those of the commit must be seen. */
+function fits(input: SnapshotInput, base: Snapshot, { name, file }: StoredLayer): Promise<boolean> {
+  return remembered(base, 'fits', [name, file.roots, file.shared], async () => {
+    const has = await commitHas(layerGitOf(input), input.commit, [...file.roots, ...file.shared]);
+    return (
+      !file.roots.some((path) => has.has(path)) &&
+      file.shared.every((path) => ['tree', 'commit', undefined].includes(has.get(path)))
+    );
+  });
+}
+
+async function make(
+  { world, commit }: SnapshotInput,
+  plan: RunPlan,
+  prepared: PreparedLayers,
+  want: LayersWish,
+  at: { dir: string; name: string },
+): Promise<StoredLayer> {
+  sweepUnfinished(at.dir);
+  const place = beginLayer(at.dir);
+  try {
+    const [{ runSetup }, { harvest }] = await Promise.all([import('./setup-run.ts'), import('./setup-harvest.ts')]);
+    const paths = await runSetup(world, plan, prepared, place.root, want);
+    const found = harvest({
+      from: plan.workspace === 'overlay' ? paths.upper : paths.copy,
+      base: prepared.layers,
+      to: place.files,
+      owner: world.uid === 0 ? plan.user : null,
+    });
+    removeTree(join(place.root, 'tasks'));
+    return finishLayer(at.dir, place.root, at.name, {
+      kind: 'setup',
+      commit,
+      layers: [at.name],
+      entries: 0,
+      changed: found.roots.length,
+      ...found,
+    });
+  } catch (error) {
+    removeTree(place.root);
+    throw error;
+  }
+}

@@ -1,0 +1,69 @@
+// tasks/show.ts: how one task stands, as facts.
+import { eachEvent } from '../store/follow-events.ts';
+import type { EventLine } from '../store/events.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import type { TaskRow } from './list.ts';
+
+export interface TaskFacts {
+  readonly name: string;
+  readonly state: string;
+  readonly reason: string | null;
+  readonly goal: string | null;
+  readonly agent: string | null;
+  readonly project: string;
+  readonly base: string | null;
+  readonly branch: string | null;
+  readonly startedAtMs: number;
+  readonly endedAtMs: number | null;
+  readonly run: number;
+  readonly turns: number;
+  readonly used: string | null;
+  readonly changes: string | null;
+  /** Hosts that were refused. */
+  readonly denied: readonly string[];
+  readonly sandbox: string;
+  /** The last thing that the agent said. */
+  readonly lastWord: EventLine | null;
+}
+
+export function showTask({ task, run, paths }: StoredTask, row: TaskRow): TaskFacts {
+  const denied = new Set<string>();
+  let lastWord: EventLine | null = null;
+  eachEvent(paths.events, (event) => {
+    if (event.type === 'network.denied') denied.add(`${String(event['host'])}:${String(event['port'])}`);
+    if (event.type === 'agent.said') lastWord = event;
+  });
+  const { goal } = task;
+  const branch = run.result == null ? null : `ags/${task.name}`;
+  return {
+    name: task.name,
+    state: row.state,
+    reason: row.reason,
+    goal: goal?.text ?? null,
+    agent:
+      goal === undefined
+        ? null
+        : `${goal.command?.join(' ') ?? goal.agent}${goal.model === undefined ? '' : `, ${goal.model}`}`,
+    project: task.project,
+    base:
+      goal === undefined ? null : `${goal.baseRef?.replace('refs/heads/', '') ?? ''} ${goal.base.slice(0, 8)}`.trim(),
+    branch,
+    startedAtMs: run.startedAtMs,
+    endedAtMs: run.endedAtMs ?? null,
+    run: run.number ?? 1,
+    turns: run.turns ?? 0,
+    used: run.used === undefined ? null : usedText(run.used),
+    changes:
+      run.result == null
+        ? null
+        : `${run.result.files} files, +${run.result.added} -${run.result.removed}, on branch ${branch}`,
+    denied: [...denied],
+    sandbox: run.label,
+    lastWord,
+  };
+}
+
+export function usedText(used: NonNullable<StoredTask['run']['used']>): string {
+  const tokens = `${used.inputTokens} tokens in, ${used.outputTokens} out`;
+  return used.costMicros === null ? tokens : `$${(used.costMicros / 1e6).toFixed(2)}, ${tokens}`;
+}

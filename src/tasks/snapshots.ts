@@ -1,0 +1,158 @@
+// tasks/snapshots.ts: the files of a commit as read-only layers: found, or made from the snapshot that differs least.
+// Invariant: a snapshot that is known costs a few looks at the disk, whatever its size; a new one costs what changed.
+import { lstatSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { removeTree } from '../lib/files.ts';
+import { shortHash } from '../lib/short-hash.ts';
+import type { Repository } from '../git/inspect.ts';
+import { openLayerGit, storageSettings, type LayerGit } from '../git/layer-git.ts';
+import { countEntries, findDelta, writeDelta, writeWhole, type Delta } from '../git/snapshot.ts';
+import { ensureWhiteout } from '../sandbox/host.ts';
+import {
+  beginLayer,
+  discardLater,
+  finishLayer,
+  listLayers,
+  lockLayers,
+  projectLayers,
+  readLayer,
+  sweepUnfinished,
+  touchLayer,
+  type StoredLayer,
+} from '../store/layers.ts';
+import { UNUSED_MS, unusedLayers } from './unused-layers.ts';
+import type { World } from './world.ts';
+
+export interface Snapshot {
+  readonly layer: StoredLayer;
+  /** Directories, topmost first. */
+  readonly files: readonly string[];
+}
+
+export interface SnapshotInput {
+  readonly world: World;
+  readonly repository: Repository;
+  /** Places outside of the project whose objects may be used. */
+  readonly shown: readonly string[];
+  readonly commit: string;
+  readonly onStep: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+// Each costs a look in every lookup of a file that is nowhere; an overlay takes 500.
+const MOST_DELTAS = 16;
+// Of those used last.
+const CANDIDATES = 3;
+const MOST_CHANGES = 50_000;
+
+export async function ensureSnapshot(input: SnapshotInput): Promise<Snapshot> {
+  const { world, repository, commit, signal } = input;
+  if (!/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(commit)) throw new Error(`not the full name of a commit: ${commit}`);
+  const dir = projectLayers(world.stateDir, repository.root);
+  const name = snapshotName(repository, commit);
+  for (let waited = false; ; waited = true) {
+    const known = findSnapshot(world, dir, name);
+    if (known !== null) return known;
+    signal.throwIfAborted();
+    const lock = lockLayers(dir);
+    if (lock !== null) {
+      using _lock = lock;
+      return findSnapshot(world, dir, name) ?? (await make(input, dir, name));
+    }
+    if (!waited) input.onStep(`Waiting for another task that makes the snapshot of ${commit.slice(0, 7)}`);
+    await sleep(WAIT_MS, undefined, { signal });
+  }
+}
+
+const WAIT_MS = 25;
+
+export function layerGitOf(input: Pick<SnapshotInput, 'world' | 'repository' | 'shown'>): LayerGit {
+  const dir = projectLayers(input.world.stateDir, input.repository.root);
+  return openLayerGit(join(dir, 'git'), input.repository, input.shown);
+}
+
+function snapshotName(repository: Repository, commit: string): string {
+  return `base-${commit}-${shortHash(JSON.stringify([repository.root, storageSettings(repository)]))}`;
+}
+
+function findSnapshot(world: World, dir: string, name: string): Snapshot | null {
+  const layer = readLayer(dir, name);
+  if (layer === null) return null;
+  const chain = layer.file.layers.map((one) => readLayer(dir, one));
+  if (!chain.every((one) => one !== null)) return null;
+  // Before the last look: whoever removes what nobody has used for long looks at this time.
+  for (const one of [layer, ...chain]) touchLayer(one, world.now());
+  return { layer, files: chain.map(({ files }) => files) };
+}
+
+async function make(input: SnapshotInput, dir: string, name: string): Promise<Snapshot> {
+  const { world, commit } = input;
+  sweepUnfinished(dir);
+  for (const old of unusedLayers(world, dir, UNUSED_MS)) discardLater(old.root);
+  const git = layerGitOf(input);
+  const place = beginLayer(dir);
+  try {
+    const best = await closest(git, dir, name, commit);
+    const whiteout = best === null || best.delta.whiteouts.length === 0 ? '' : await ensureWhiteout(place.root);
+    const possible = whiteout === '' || lstatSync(whiteout, { throwIfNoEntry: false })?.isCharacterDevice() === true;
+    input.signal.throwIfAborted();
+    const described = { kind: 'base', commit, roots: [], shared: [] } as const;
+    if (best === null || !possible) {
+      input.onStep(`Snapshot of ${commit.slice(0, 7)}: all files`);
+      await writeWhole(git, commit, place);
+      const entries = countEntries(place.index);
+      finishLayer(dir, place.root, name, { ...described, layers: [name], entries, changed: entries });
+    } else {
+      const changed = best.delta.gone.length + best.delta.come.length;
+      input.onStep(`Snapshot of ${commit.slice(0, 7)}: ${changed} ${changed === 1 ? 'file' : 'files'} changed`);
+      const { from } = best;
+      await writeDelta(git, commit, best.delta, place, { index: from.index, whiteout });
+      const layers = changed === 0 ? from.file.layers : [name, ...from.file.layers];
+      finishLayer(dir, place.root, name, { ...described, layers, entries: countEntries(place.index), changed });
+    }
+  } catch (error) {
+    removeTree(place.root);
+    throw error;
+  }
+  const made = findSnapshot(world, dir, name);
+  if (made === null) throw new Error(`the snapshot ${name} is not there after it was made`);
+  return made;
+}
+
+/** Among those used last and the last one that is whole; null: what changed is too much, or nothing is there to start from. */
+async function closest(
+  git: LayerGit,
+  dir: string,
+  name: string,
+  commit: string,
+): Promise<{ from: StoredLayer; delta: Delta } | null> {
+  const settings = name.split('-').at(-1) ?? '';
+  const known = listLayers(dir)
+    .filter((layer) => layer.file.kind === 'base' && layer.name.endsWith(`-${settings}`) && isWhole(dir, layer))
+    .toSorted((a, b) => b.usedAtMs - a.usedAtMs || b.file.layers.length - a.file.layers.length);
+  const wholes = known.filter(({ file }) => file.layers.length === 1);
+  const short = known.filter(({ file }) => file.layers.length <= MOST_DELTAS);
+  const candidates = new Set([...short.slice(0, CANDIDATES), ...wholes.slice(0, 1)]);
+  let best: { from: StoredLayer; delta: Delta } | null = null;
+  for (const from of candidates) {
+    const most = Math.min(MOST_CHANGES, best === null ? Math.max(100, from.file.entries / 3) : size(best.delta));
+    const delta = await findDelta(git, from.file.commit, commit, most);
+    if (delta !== null && (best === null || isBetter({ from, delta }, best))) best = { from, delta };
+  }
+  return best;
+}
+
+function isBetter(one: { from: StoredLayer; delta: Delta }, other: { from: StoredLayer; delta: Delta }): boolean {
+  const fewer = size(other.delta) - size(one.delta);
+  return fewer > 0 || (fewer === 0 && one.from.file.layers.length < other.from.file.layers.length);
+}
+
+function size(delta: Delta): number {
+  return delta.gone.length + delta.come.length;
+}
+
+/** Every layer that it stands on is there. */
+function isWhole(dir: string, layer: StoredLayer): boolean {
+  return layer.file.layers.every((name) => readLayer(dir, name) !== null);
+}

@@ -1,0 +1,196 @@
+// tasks/start.ts: a goal becomes a task, and gets a runner of its own.
+// Invariant: what can be known to fail is refused before anything is made; once the task is there, it survives whoever made it.
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { AgsError } from '../protocol/errors.ts';
+import type { Goal, RunFile } from '../protocol/task.ts';
+import { ownIdentity } from '../lib/liveness.ts';
+import type { ConfigFlags } from '../config/effective.ts';
+import { usualParallel } from '../config/tasks.ts';
+import { userGit } from '../git/host-git.ts';
+import type { Repository } from '../git/inspect.ts';
+import type { TaskPaths } from '../store/layout.ts';
+import { appendEvent } from '../store/events.ts';
+import { createTask, readTask, slug, taskIds, type StoredTask } from '../store/tasks.ts';
+import { agentOf, setStage } from './agent-stage.ts';
+import { checkHooks } from './run-hooks.ts';
+import { planRun } from './prepare.ts';
+import type { World } from './world.ts';
+
+export interface StartRequest {
+  readonly goals: readonly { readonly name: string | null; readonly text: string }[];
+  /** As the user typed them: names, or command lines. Several with several attempts. */
+  readonly agents: readonly string[];
+  readonly attempts: number;
+  readonly interactive: boolean;
+  readonly base: string | null;
+  readonly model: string | null;
+  readonly maxSeconds: number | null;
+  readonly maxCostMicros: number | null;
+  readonly maxTurns: number | null;
+  readonly parallel: number | null;
+  readonly flags: ConfigFlags;
+}
+
+export async function startTasks(world: World, request: StartRequest): Promise<StoredTask[]> {
+  const plan = await planRun(world, request.flags, { live: false });
+  const { repository } = plan.project;
+  if (repository === null || repository.headCommit === null)
+    throw new AgsError('project.unsuitable', `${plan.project.root} has no commit to start from.`, {
+      hint: 'An agent works on a copy of a commit, on a branch of its own: git init && git add -A && git commit -m "Start"',
+    });
+  const project = plan.project.root;
+  checkHooks(world, project);
+  const base = await findBase(world, repository, request.base);
+  const { tasks: defaults } = plan.config;
+  const goalOf = (text: string, agent: string): Goal => ({
+    text,
+    ...readAgent(agent),
+    ...((request.model ?? defaults.model) ? { model: request.model ?? defaults.model ?? '' } : {}),
+    interactive: request.interactive,
+    ...base,
+    maxSeconds: request.maxSeconds ?? defaults.seconds,
+    maxCostMicros: request.maxCostMicros ?? defaults.costMicros,
+    maxTurns: request.maxTurns ?? defaults.turns,
+    parallel: request.parallel ?? defaults.parallel ?? usualParallel(availableParallelism()),
+    flags: { ...request.flags },
+  });
+  const agents = chooseAgents(request, defaults.agent);
+  // Once for each: it says what is missing, which is better told now than by a run that fails.
+  for (const agent of new Set(agents)) await setStage(world, project, goalOf('', agent));
+  const taken = new Set([...taskIds(world.stateDir), ...branchNames(repository)]);
+  const made: StoredTask[] = [];
+  for (const { name, text } of request.goals)
+    for (const [i, agent] of agents.entries()) {
+      const stem = name ?? slug(text.split('\n')[0] ?? '', 32);
+      const wanted = agents.length > 1 ? `${slug(stem)}-${i + 1}` : slug(stem);
+      if (name !== null && agents.length === 1 && taken.has(wanted)) throw nameTaken(wanted);
+      const stored = makeTask(world, project, goalOf(text, agent), freeNames(wanted, taken));
+      taken.add(stored.id);
+      made.push((await readTask(world.stateDir, stored.id)) as StoredTask);
+      spawnRunner(world, stored.paths, stored.id);
+    }
+  return made;
+}
+
+/** The names after ags/ of the branches that are there. */
+function branchNames({ refs }: Repository): string[] {
+  return refs.flatMap(({ name }) => (name.startsWith(BRANCHES) ? [name.slice(BRANCHES.length)] : []));
+}
+
+const BRANCHES = 'refs/heads/ags/';
+
+function nameTaken(name: string): AgsError {
+  return new AgsError('usage.invalid', `There is a task or a branch called ${name} already.`, {
+    hint: `Choose another name, begin that one anew (ags restart ${name}), or throw it away (ags rm ${name}).`,
+  });
+}
+
+function* freeNames(wanted: string, taken: ReadonlySet<string>): Generator<string, never> {
+  if (!taken.has(wanted)) yield wanted;
+  for (let i = 2; ; i++) if (!taken.has(`${wanted}-${i}`)) yield `${wanted}-${i}`;
+}
+
+function chooseAgents({ agents, attempts }: StartRequest, usual: string | null): string[] {
+  const named = agents.length > 0 ? [...agents] : usual === null ? [] : [usual];
+  if (named.length === 0)
+    throw new AgsError('usage.invalid', 'Which agent should do it?', {
+      hint: 'Name one: --agent claude. To see the whole road without a key: --agent demo\nWhat there is: ags agents. For good: "tasks: { agent: claude }" in the configuration.',
+    });
+  const count = Math.max(attempts, named.length);
+  return Array.from({ length: count }, (_, i) => named[i % named.length] ?? '');
+}
+
+/** A name, or a command line: words, with quotes around those that have blanks. */
+function readAgent(text: string): Pick<Goal, 'agent' | 'command'> {
+  if (/^[a-z][a-z0-9-]*$/.test(text)) {
+    agentOf({ agent: text });
+    return { agent: text };
+  }
+  const words = [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
+  if (words.length === 0) throw new AgsError('usage.invalid', 'The command of the agent is empty.');
+  return { agent: 'command', command: words };
+}
+
+async function findBase(
+  world: World,
+  repository: Repository,
+  wanted: string | null,
+): Promise<Pick<Goal, 'base' | 'baseRef'>> {
+  if (wanted === null) return { base: repository.headCommit ?? '', baseRef: repository.headRef };
+  const options = { cwd: repository.root, home: world.home, configHome: world.env['XDG_CONFIG_HOME'] };
+  const commit = await userGit(['rev-parse', '-q', '--verify', '--end-of-options', `${wanted}^{commit}`], options);
+  if (commit.exitCode !== 0)
+    throw new AgsError('usage.invalid', `There is no commit "${wanted}" in this repository.`, {
+      hint: 'Name a branch, a tag or a commit: git log --oneline',
+    });
+  const full = `refs/heads/${wanted}`;
+  return {
+    base: commit.stdout.toString('utf8').trim(),
+    baseRef: repository.refs.some(({ name }) => name === full) ? full : null,
+  };
+}
+
+function makeTask(
+  world: World,
+  project: string,
+  goal: Goal,
+  names: Generator<string, never>,
+): { id: string; paths: TaskPaths } {
+  const now = world.now();
+  const { id, paths } = createTask(
+    world.stateDir,
+    () => names.next().value,
+    (id) => ({
+      task: {
+        version: 1,
+        id,
+        name: id,
+        kind: 'agent',
+        goal,
+        project,
+        git: true,
+        command: goal.command ?? [goal.agent],
+        createdAt: now.toISOString(),
+      },
+      run: firstRun(goal.base, now.getTime(), 1),
+    }),
+  );
+  appendEvent(paths.events, { task: id, at: now, type: 'run.queued', goal: goal.text, agent: goal.agent, run: 1 });
+  return { id, paths };
+}
+
+export function firstRun(base: string, startedAtMs: number, number: number): RunFile {
+  return {
+    version: 1,
+    state: 'queued',
+    startedAtMs,
+    exitCode: null,
+    label: '',
+    workspace: 'overlay',
+    hidden: [],
+    revealed: [],
+    base,
+    objectFormat: base.length === 64 ? 'sha256' : 'sha1',
+    runner: ownIdentity(),
+    user: { uid: 0, gid: 0 },
+    settled: [],
+    ignoredDiscarded: false,
+    number,
+  };
+}
+
+/** In a session of its own: neither a closed window nor the end of this command reaches it. */
+export function spawnRunner(world: World, paths: TaskPaths, id: string): void {
+  const log = openSync(paths.runnerLog, 'a', 0o600);
+  const [program = '', ...script] = world.self;
+  const child = spawn(program, [...script, '__run', id], {
+    cwd: '/',
+    env: { ...world.env },
+    detached: true,
+    stdio: ['ignore', log, log],
+  });
+  child.unref();
+  closeSync(log);
+}

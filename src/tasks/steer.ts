@@ -1,0 +1,137 @@
+// tasks/steer.ts: what people do with a task of an agent from outside: stop it, tell it something, begin it anew.
+// Invariant: a run that goes on is talked to through its runner; one that is over is changed under its lock. Nothing said is lost.
+import { existsSync, mkdirSync, renameSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AgsError } from '../protocol/errors.ts';
+import { advance, isUnderWay } from '../protocol/run-state.ts';
+import { callControl } from '../lib/control.ts';
+import { ownIdentity } from '../lib/liveness.ts';
+import { tryLock } from '../lib/lock.ts';
+import { removeTree } from '../lib/files.ts';
+import { appendEvent } from '../store/events.ts';
+import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
+import { agentOf } from './agent-stage.ts';
+import { keepBranchAs } from './task-branch.ts';
+import { putMessage } from './inbox.ts';
+import { firstRun, spawnRunner } from './start.ts';
+import type { World } from './world.ts';
+
+const ANSWER_MS = 5000;
+
+export function isLive({ live, run }: StoredTask): boolean {
+  return live && isUnderWay(run.state);
+}
+
+export function requireAgent(stored: StoredTask): NonNullable<StoredTask['task']['goal']> {
+  if (stored.task.goal !== undefined) return stored.task.goal;
+  throw new AgsError('usage.invalid', `${stored.task.name} is a command, not an agent with a goal.`, {
+    hint: 'Agents are started with: ags start --agent claude "<goal>"',
+  });
+}
+
+/** False: it was not running. */
+export async function stopTask(stored: StoredTask, force: boolean): Promise<boolean> {
+  if (!isLive(stored)) return false;
+  const answer = await callControl(stored.paths.root, { do: 'stop', force }, ANSWER_MS);
+  // No socket yet, or one that cannot be had here: the runner understands signals as well.
+  if (answer === null) process.kill(stored.run.runner.pid, 'SIGTERM');
+  return true;
+}
+
+/** Or for half a minute. */
+export async function waitUntilOver(world: World, id: string): Promise<void> {
+  for (let left = 300; left > 0; left--) {
+    const now = await readTask(world.stateDir, id);
+    if (now === null || !isLive(now)) return;
+    await sleep(100);
+  }
+}
+
+/** now: the agent has it. later: when its turn is over. begun: it had ended, and goes on with this. */
+export async function sendMessage(world: World, stored: StoredTask, text: string): Promise<'now' | 'later' | 'begun'> {
+  const goal = requireAgent(stored);
+  if (goal.interactive)
+    throw new AgsError('usage.invalid', `${stored.task.name} has a terminal: talk to it there.`, {
+      hint: `ags attach ${stored.task.name}`,
+    });
+  for (let left = TRIES; ; left--) {
+    const now = (await readTask(world.stateDir, stored.task.id)) ?? stored;
+    if (isLive(now)) {
+      const answer = (await callControl(now.paths.root, { do: 'send', text }, ANSWER_MS)) as {
+        delivered: 'now' | 'later';
+      } | null;
+      if (answer !== null) return answer.delivered;
+    } else if (goOn(world, now, text)) return 'begun';
+    // It is just ending, or somebody else holds it.
+    if (left === 0)
+      throw new AgsError('task.busy', `${stored.task.name} is being worked on by another command.`, {
+        hint: 'Try again.',
+      });
+    await sleep(100);
+  }
+}
+
+const TRIES = 50;
+
+/** Another turn of a run that has ended. False: somebody else holds the task. */
+function goOn(world: World, stored: StoredTask, text: string): boolean {
+  const { paths, run } = stored;
+  using lock = tryLock(paths.lock);
+  if (lock === null) return false;
+  if (run.layers === undefined)
+    throw new AgsError('usage.invalid', `${stored.task.name} never began, so there is nothing to go on with.`, {
+      hint: `Begin it anew: ags restart ${stored.task.name}`,
+    });
+  if (!agentOf(requireAgent(stored)).resumes)
+    throw new AgsError('usage.invalid', `${agentOf(requireAgent(stored)).title} cannot take up a conversation again.`, {
+      hint: `Begin it anew: ags restart ${stored.task.name}`,
+    });
+  putMessage(paths, text, world.now().getTime());
+  appendEvent(paths.events, { task: stored.task.id, at: world.now(), type: 'run.queued', run: run.number ?? 1 });
+  const { endedAtMs: _ended, reason: _reason, ...rest } = run;
+  // An interrupted run is still called running.
+  const state = isUnderWay(run.state) ? 'queued' : advance(run.state, 'queued');
+  writeRun(paths, { ...rest, state, exitCode: null, runner: ownIdentity() }, { durable: true });
+  spawnRunner(world, paths, stored.task.id);
+  return true;
+}
+
+/** The same goal again, from its start: a new run. What the earlier one did stays, on a branch of its own. */
+export async function restartTask(world: World, stored: StoredTask): Promise<void> {
+  const goal = requireAgent(stored);
+  if (isLive(stored))
+    throw new AgsError('task.busy', `${stored.task.name} is running.`, {
+      hint: `Stop it first: ags stop ${stored.task.name}`,
+    });
+  const { paths, run, task } = stored;
+  using lock = tryLock(paths.lock);
+  if (lock === null)
+    throw new AgsError('task.busy', `Another command is working on ${task.name}.`, { hint: 'Try again.' });
+  const number = run.number ?? 1;
+  await keepBranchAs(world, stored, `${task.name}.${number}`);
+  const earlier = join(paths.earlier, String(number));
+  mkdirSync(earlier, { recursive: true, mode: 0o700 });
+  for (const path of [
+    paths.run,
+    paths.changes,
+    paths.events,
+    paths.agentLog,
+    paths.staging,
+    join(paths.root, 'capture.json'),
+  ])
+    if (existsSync(path)) renameSync(path, join(earlier, basename(path)));
+  // Until its new file is there, the task counts as half-made: written first of all that follows.
+  writeRun(paths, firstRun(goal.base, world.now().getTime(), number + 1), { durable: true });
+  removeTree(paths.runDir);
+  removeTree(paths.inbox);
+  appendEvent(paths.events, {
+    task: task.id,
+    at: world.now(),
+    type: 'run.queued',
+    goal: goal.text,
+    agent: goal.agent,
+    run: number + 1,
+  });
+  spawnRunner(world, paths, task.id);
+}

@@ -1,0 +1,136 @@
+// tasks/token-refresh.ts: the present token of a log-in, renewed when it is about to expire.
+// Invariants: a refresh token is used by one process at a time, under a lock, and never twice: whoever waited for the lock looks
+// at what is stored first. A new pair is on the disk before anybody uses it. No message holds a token, or what a server said.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AgsError } from '../protocol/errors.ts';
+import type { LoginSource, TokenRefresh } from '../protocol/network.ts';
+import { tryLock } from '../lib/lock.ts';
+import type { Post } from '../gateway/post.ts';
+import { readTokens, writeTokens, type Tokens } from '../store/credentials.ts';
+
+export interface RefreshDeps {
+  readonly post: Post;
+  now(): number;
+  /** Between two tries; for tests. */
+  readonly pauseMs?: number;
+}
+
+/** Renewed this long before its end, so that no request of a sandbox meets a token that expires on its way. */
+const EARLY_MS = 5 * 60_000;
+const LOCK_WAIT_MS = 120_000;
+const TRIES = 3;
+
+export async function currentToken(source: LoginSource, deps: RefreshDeps): Promise<string> {
+  const tokens = read(source);
+  if (!isDue(tokens, deps.now())) return tokens.access;
+  if (!isRenewable(source, tokens)) return ifValid(source, tokens, deps.now());
+  return renewUnderLock(source, deps);
+}
+
+function isDue({ expiresAtMs }: Tokens, now: number): boolean {
+  return expiresAtMs !== null && expiresAtMs - EARLY_MS <= now;
+}
+
+function isRenewable({ refresh }: LoginSource, tokens: Tokens): boolean {
+  return refresh !== null && tokens.refresh !== null && tokens.refused !== true;
+}
+
+async function renewUnderLock(source: LoginSource, deps: RefreshDeps): Promise<string> {
+  const until = performance.now() + LOCK_WAIT_MS;
+  for (;;) {
+    using lock = tryLock(`${source.login}.lock`);
+    const tokens = read(source);
+    // Somebody else may have done it meanwhile, or found out that it cannot be done.
+    if (!isDue(tokens, deps.now())) return tokens.access;
+    if (!isRenewable(source, tokens)) return ifValid(source, tokens, deps.now());
+    if (lock !== null) return await renew(source, tokens, deps);
+    if (performance.now() > until) return ifValid(source, tokens, deps.now());
+    await sleep(100);
+  }
+}
+
+async function renew(source: LoginSource, tokens: Tokens, deps: RefreshDeps): Promise<string> {
+  const { refresh } = source;
+  if (refresh === null || tokens.refresh === null) throw needed(source);
+  for (let attempt = 1; attempt <= TRIES; attempt++) {
+    const answer = await deps.post(refresh.url, bodyOf(refresh, tokens.refresh));
+    const fresh = answer?.status === 200 ? readAnswer(answer.text, tokens.refresh, deps.now()) : null;
+    if (fresh !== null) {
+      // Nothing may stand between the answer and this: a pair that is lost here is lost for good.
+      writeTokens(source.login, fresh);
+      return fresh.access;
+    }
+    if (answer !== null && isFinal(answer.status)) {
+      writeTokens(source.login, { ...tokens, refused: true });
+      return ifValid(source, tokens, deps.now());
+    }
+    if (attempt < TRIES) await sleep((deps.pauseMs ?? 500) * 2 ** (attempt - 1));
+  }
+  if (isValid(tokens, deps.now())) return tokens.access;
+  throw new AgsError(
+    'auth.unreachable',
+    `The sign-in for ${source.agent} has expired and could not be renewed just now.`,
+    {
+      hint: `Is ${new URL(refresh.url).hostname} reachable from here? If it lasts, sign in again: ags auth ${source.agent}`,
+    },
+  );
+}
+
+/** The server knows the token and does not want it. Anything else may be different in a moment. */
+function isFinal(status: number): boolean {
+  return status === 400 || status === 401 || status === 403;
+}
+
+function bodyOf(refresh: TokenRefresh, token: string): { type: string; text: string } {
+  const fields = { grant_type: 'refresh_token', refresh_token: token, client_id: refresh.clientId, ...refresh.more };
+  return refresh.as === 'json'
+    ? { type: 'application/json', text: JSON.stringify(fields) }
+    : { type: 'application/x-www-form-urlencoded', text: new URLSearchParams(fields).toString() };
+}
+
+/** null: that is no answer to what was asked. */
+function readAnswer(text: string, old: string, now: number): Tokens | null {
+  let answer: { access_token?: unknown; refresh_token?: unknown; expires_in?: unknown };
+  try {
+    answer = (JSON.parse(text) ?? {}) as typeof answer;
+  } catch {
+    return null;
+  }
+  const { access_token: access, refresh_token: next, expires_in: seconds } = answer;
+  if (!isToken(access) || (next !== undefined && next !== null && !isToken(next))) return null;
+  const lasts = typeof seconds === 'number' && Number.isFinite(seconds) && seconds > 0 ? seconds : null;
+  return {
+    access,
+    refresh: isToken(next) ? next : old,
+    // Without a word on it: an hour, as most servers have it; a token that is never renewed would end in the middle of a task.
+    expiresAtMs: now + Math.min(lasts ?? 3600, MOST_SECONDS) * 1000,
+  };
+}
+
+const MOST_SECONDS = 366 * 86_400;
+
+/** What a header may hold. */
+export function isToken(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= 16_384 && /^[\x21-\x7e]+$/.test(value);
+}
+
+function isValid({ expiresAtMs }: Tokens, now: number): boolean {
+  return expiresAtMs === null || expiresAtMs > now;
+}
+
+function ifValid(source: LoginSource, tokens: Tokens, now: number): string {
+  if (isValid(tokens, now)) return tokens.access;
+  throw needed(source);
+}
+
+function read(source: LoginSource): Tokens {
+  const tokens = readTokens(source.login, source.agent);
+  if (tokens === null) throw needed(source);
+  return tokens;
+}
+
+function needed({ agent }: LoginSource): AgsError {
+  return new AgsError('auth.needed', `The sign-in for ${agent} has expired, and cannot be renewed.`, {
+    hint: `Sign in again: ags auth ${agent}`,
+  });
+}

@@ -1,0 +1,194 @@
+// test/hooks/trust.test.ts: which files count as hooks, and that those of a project run only with exactly the content that their
+// user has approved.
+import { createHash } from 'node:crypto';
+import { chmodSync, chownSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { checkHooks } from '../../src/tasks/run-hooks.ts';
+import { CALLERS, createMachine } from '../harness.ts';
+import { COMMAND, createHookPlace } from './fixture.ts';
+
+const YES = '#!/bin/sh\nexit 0\n';
+const NO = '#!/bin/sh\nexit 2\n';
+const short = (content: string): string => createHash('sha256').update(content).digest('hex').slice(0, 12);
+
+const problem = (act: () => unknown): { code: string; message: string; hint: string | undefined } => {
+  try {
+    act();
+  } catch (error) {
+    const { code, message, hint } = error as { code: string; message: string; hint: string | undefined };
+    return { code, message, hint };
+  }
+  throw new Error('expected an error');
+};
+
+describe('hooks of a project', () => {
+  test('are refused until they are approved, each with its content', async () => {
+    await using at = createHookPlace();
+    at.file('.ags/hooks/pre-bash', YES);
+    at.file('.ags/hooks/post-stop.d/tests', NO);
+    expect(problem(() => checkHooks(at.world, at.project))).toEqual({
+      code: 'config.untrusted',
+      message:
+        'This project has hooks that you have not approved:\n' +
+        `  .ags/hooks/pre-bash: run on this machine before every command of an agent (sha256 ${short(YES)})\n` +
+        `  .ags/hooks/post-stop.d/tests: run on this machine when an agent is done (sha256 ${short(NO)})`,
+      hint: 'Look at them, and if you want them to run on this machine: ags trust',
+    });
+    await expect(at.open()).rejects.toMatchObject({ code: 'config.untrusted' });
+    at.trust();
+    const hooks = await at.open();
+    expect(await hooks.gate(COMMAND)).toEqual({ allow: true });
+  });
+
+  test('any change, a new file or another place asks again', async () => {
+    await using at = createHookPlace();
+    const path = join(at.project, '.ags/hooks/pre-bash');
+    at.file('.ags/hooks/pre-bash', YES);
+    at.trust();
+    checkHooks(at.world, at.project);
+    const untrusted = (): string =>
+      problem(() => checkHooks(at.world, at.project))
+        .message.split('\n')
+        .slice(1)
+        .join('');
+    writeFileSync(path, `${YES}#`);
+    expect(untrusted()).toContain('.ags/hooks/pre-bash: ');
+    writeFileSync(path, YES);
+    checkHooks(at.world, at.project);
+    at.file('.ags/hooks/pre-any', YES);
+    expect(untrusted()).toMatch(/^ {2}\.ags\/hooks\/pre-any: [^,]*$/);
+    rmSync(path);
+    rmSync(join(at.project, '.ags/hooks/pre-any'));
+    at.file('.ags/hooks/pre-writes', YES);
+    expect(untrusted()).toContain('.ags/hooks/pre-writes: ');
+    rmSync(join(at.project, '.ags'), { recursive: true });
+    checkHooks(at.world, at.project);
+  });
+
+  test('an approval of one project is none for a copy of it', async () => {
+    await using at = createHookPlace();
+    at.file('.ags/hooks/pre-bash', YES);
+    at.trust();
+    renameSync(at.project, `${at.project}-2`);
+    expect(problem(() => checkHooks(at.world, `${at.project}-2`)).code).toBe('config.untrusted');
+  });
+});
+
+describe('what cannot be a hook is an error', () => {
+  const cases: [string, (path: string, project: string) => void, string][] = [
+    ['a symbolic link', (path) => symlinkSync('/bin/true', path), '.ags/hooks/pre-bash is a symbolic link.'],
+    ['a link to nothing', (path) => symlinkSync('/nonexistent', path), '.ags/hooks/pre-bash is a symbolic link.'],
+    ['not executable', (path) => writeFileSync(path, YES), '.ags/hooks/pre-bash is not executable.'],
+    ['a directory', (path) => mkdirSync(path), '.ags/hooks/pre-bash is not a regular file.'],
+    [
+      'writable by all',
+      (path) => {
+        writeFileSync(path, YES);
+        chmodSync(path, 0o777);
+      },
+      '.ags/hooks/pre-bash can be written by every user of this machine.',
+    ],
+    [
+      'in a directory writable by all',
+      (path, project) => {
+        writeFileSync(path, YES, { mode: 0o755 });
+        chmodSync(join(project, '.ags/hooks'), 0o777);
+      },
+      '.ags/hooks can be written by every user of this machine.',
+    ],
+    ['empty', (path) => writeFileSync(path, '', { mode: 0o755 }), '.ags/hooks/pre-bash is empty.'],
+    [
+      'larger than any hook',
+      (path) => writeFileSync(path, Buffer.alloc(5 * 2 ** 20), { mode: 0o755 }),
+      '.ags/hooks/pre-bash has more than 4 MB.',
+    ],
+    [
+      'at no point',
+      (path) => writeFileSync(path.replace('pre-bash', 'pre-comand'), YES, { mode: 0o755 }),
+      '.ags/hooks/pre-comand is no point at which hooks are asked; these are: pre-any, pre-bash, pre-writes, post-writes, post-stop.',
+    ],
+    [
+      'with a name that a terminal would act on',
+      (path) => {
+        mkdirSync(`${path}.d`);
+        writeFileSync(`${path}.d/\u001b[2J`, YES);
+      },
+      '.ags/hooks/pre-bash.d/\\x1b[2J is not executable.',
+    ],
+    [
+      'a .d that is a file',
+      (path) => writeFileSync(`${path}.d`, YES, { mode: 0o755 }),
+      '.ags/hooks/pre-bash.d is not a directory.',
+    ],
+    [
+      'a directory of hooks that is a link',
+      (_path, project) => {
+        rmSync(join(project, '.ags'), { recursive: true });
+        mkdirSync(join(project, 'elsewhere/hooks'), { recursive: true });
+        symlinkSync('elsewhere', join(project, '.ags'));
+      },
+      '.ags is a symbolic link.',
+    ],
+  ];
+  test.each(cases)('%s', async (_name, make, message) => {
+    await using at = createHookPlace();
+    mkdirSync(join(at.project, '.ags/hooks'), { recursive: true });
+    chmodSync(join(at.project, '.ags/hooks'), 0o755);
+    make(join(at.project, '.ags/hooks/pre-bash'), at.project);
+    expect(problem(() => checkHooks(at.world, at.project))).toMatchObject({ code: 'config.invalid', message });
+  });
+
+  test("also among the user's own, which nobody else may own", async () => {
+    await using at = createHookPlace();
+    at.own('pre-bash', YES, 0o644);
+    expect(problem(() => checkHooks(at.world, at.project)).message).toBe(
+      '~/.config/ags/hooks/pre-bash is not executable.',
+    );
+    at.own('pre-bash', YES);
+    checkHooks(at.world, at.project);
+    const file = join(at.world.home, '.config/ags/hooks/pre-bash');
+    if (at.world.uid === 0) chownSync(file, 7007, 7007);
+    const uid = at.world.uid === 0 ? 0 : at.world.uid + 1;
+    expect(problem(() => checkHooks({ ...at.world, uid }, at.project)).message).toMatch(
+      /^~\/\.config\/ags\/hooks(\/pre-bash)? belongs to another user\.$/,
+    );
+  });
+});
+
+describe.each(CALLERS)('ags trust, as %s', (caller) => {
+  test('shows and approves hook files together with what ags.yaml asks for', async () => {
+    using machine = createMachine(caller);
+    machine.write('.ags/hooks/pre-bash', YES, 0o755);
+    machine.write(
+      'ags.yaml',
+      'hooks:\n  pre-any:\n    - run: [my-check, "a b"]\n      timeout: 5s\n    - { run: ./inside, inside: true }\n',
+    );
+    const asked = await machine.ags(['trust', '--json']);
+    expect(JSON.parse(asked.stdout)).toMatchObject({
+      asks: [
+        'ags.yaml:3: hooks.pre-any: run on this machine before whatever an agent does: ["my-check","a b"] for up to 5s',
+        `.ags/hooks/pre-bash: run on this machine before every command of an agent (sha256 ${short(YES)})`,
+      ],
+      approved: false,
+    });
+    // A command that is no agent's needs no approval of hook files, but all of ags.yaml.
+    expect((await machine.ags(['config'])).stderr).toContain('hooks.pre-any');
+    const approved = await machine.ags(['trust', '--yes']);
+    expect([approved.code, approved.stderr]).toEqual([
+      0,
+      `${machine.project} asks for:\n` +
+        '  ags.yaml:3: hooks.pre-any: run on this machine before whatever an agent does: ["my-check","a b"] for up to 5s\n' +
+        `  .ags/hooks/pre-bash: run on this machine before every command of an agent (sha256 ${short(YES)})\n` +
+        'Approved. If anything of it changes, you are asked again.\n',
+    ]);
+    expect((await machine.ags(['trust'])).stderr).toContain('Already approved:');
+    const stored = JSON.parse(readFileSync(join(machine.stateDir, 'trust.json'), 'utf8')) as {
+      projects: Record<string, { hooks: Record<string, string> }>;
+    };
+    expect(stored.projects[machine.project]?.hooks['.ags/hooks/pre-bash']).toHaveLength(64);
+    machine.write('.ags/hooks/pre-bash', `${YES}#`, 0o755);
+    expect(JSON.parse((await machine.ags(['trust', '--json'])).stdout)).toMatchObject({ approved: false });
+    expect((await machine.ags(['exec', 'true'])).code).toBe(0);
+  });
+});

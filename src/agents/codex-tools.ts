@@ -47,8 +47,17 @@ export function writesOf(patch: string): Action[] {
 /** "/bin/bash -lc 'cat a'": what it was asked to run. */
 export function plainCommand(command: string): string {
   const script = /^\S*\/(?:ba|da|z)?sh -l?c ([^]+)$/.exec(command)?.[1];
-  if (script === undefined) return command;
-  if (/^'(?:[^']|'\\'')*'$/.test(script)) return script.slice(1, -1).replaceAll("'\\''", "'");
-  if (/^"(?:[^"\\]|\\[^])*"$/.test(script)) return script.slice(1, -1).replaceAll(/\\(["\\$`])/g, '$1');
-  return script;
+  return script === undefined ? command : (unquoted(script) ?? script);
+}
+
+const PARTS = /'([^']*)'|"((?:[^"\\]|\\[^])*)"|\\([^])|([^\s'"\\]+)/gy;
+
+/** One word of a shell: quoted as a whole, or in parts of either kind. null: it is more than one, or none. */
+function unquoted(word: string): string | null {
+  let [plain, end] = ['', 0];
+  for (const [part, single, double, escaped, bare] of word.matchAll(PARTS)) {
+    plain += single ?? double?.replaceAll(/\\(["\\$`])/g, '$1') ?? escaped ?? bare ?? '';
+    end += part.length;
+  }
+  return end === word.length ? plain : null;
 }

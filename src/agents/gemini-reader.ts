@@ -86,14 +86,22 @@ const MOST_HELD = 16 * 1024;
 
 function resultOf(json: Json): {
   outcome: 'done' | 'failed' | 'refused';
+  exitCode?: number;
   output?: string;
 } {
   const error = within(json, 'error');
   const output = textOf(json, 'output') ?? textOf(error, 'message');
   const kept = output === null ? {} : { output: cut(output) };
-  if (textOf(json, 'status') === 'success') return { outcome: 'done', ...kept };
+  if (textOf(json, 'status') === 'success') return { ...successOf(output ?? ''), ...kept };
   const refused = textOf(error, 'type') === 'policy_violation' || output?.includes(REFUSED) === true;
   return { outcome: refused ? 'refused' : 'failed', ...kept };
+}
+
+/** A command that failed without a word, and one that it would not run, count as successes of the tool. */
+function successOf(output: string): { outcome: 'done' | 'failed' | 'refused'; exitCode?: number } {
+  const code = /^Command exited with code: (\d{1,3})$/.exec(output)?.[1];
+  if (code !== undefined) return { outcome: 'failed', exitCode: Number(code) };
+  return { outcome: output.startsWith('Blocked: command substitution detected') ? 'refused' : 'done' };
 }
 
 /** '[API Error: {"error":{"message":"..."}}]': only what it says. */

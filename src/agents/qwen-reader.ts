@@ -8,7 +8,8 @@ import { brokenOff, causeOf, type Finished, type LineReader } from './line-drive
 export function createQwenReader(emit: (event: AgentEvent) => void): LineReader {
   const used = { inputTokens: 0, outputTokens: 0 };
   return {
-    chatter: /^(YOLO mode is enabled|Warning: )/,
+    // Those with "node": of Node itself, as there is a proxy in the environment.
+    chatter: /^(YOLO mode is enabled|Warning: |\(node:\d+\) \[UNDICI-EHPA\]|\(Use `node --trace-warnings )/,
     object(json) {
       switch (textOf(json, 'type') ?? '') {
         case 'system': {

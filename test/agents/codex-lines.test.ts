@@ -104,6 +104,21 @@ describe('what Codex CLI prints', () => {
     expect(events.filter(({ type }) => type === 'agent.waited')).toHaveLength(waits);
   });
 
+  test.each([
+    [`/bin/bash -lc 'cat a'`, 'cat a'],
+    [`/bin/bash -lc "echo 'a' \\"b\\" \\$c"`, `echo 'a' "b" $c`],
+    [`/bin/bash -lc "grep 'x' \\""'$HOME" | sh -c '"'ls'"`, `grep 'x' "$HOME" | sh -c 'ls'`],
+    ['/bin/bash -lc pwd', 'pwd'],
+    ['/bin/sh -c cat a', 'cat a'],
+    [`/bin/sh -c 'cat a`, `'cat a`],
+    ['make -j2 "all"', 'make -j2 "all"'],
+  ])('of a command shows what was asked for: %s', (command, plain) => {
+    const item = { id: 'item_1', type: 'command_execution', command, status: 'in_progress' };
+    expect(eventsOf(codex, [JSON.stringify({ type: 'item.started', item })])[0]).toMatchObject({
+      action: { kind: 'command', command: plain },
+    });
+  });
+
   test('and is not known is kept as it is', () => {
     const odd = [
       'plain text',

@@ -282,6 +282,15 @@ describe('the lines of Gemini CLI', () => {
 
   test('broken lines break nothing', () => expectToWithstand(gemini, recorded('gemini'), 200));
 
+  test.each([
+    ['Command exited with code: 3', { outcome: 'failed', exitCode: 3 }],
+    ['Blocked: command substitution detected in shell command.', { outcome: 'refused' }],
+    ['It says: Command exited with code: 3', { outcome: 'done' }],
+  ])('of a command that the tool calls a success is judged by what it says: %s', (output, judged) => {
+    const line = JSON.stringify({ type: 'tool_result', tool_id: 'a', status: 'success', output });
+    expect(eventsOf(gemini, [line])[0]).toEqual({ type: 'tool.finished', id: 'a', ...judged, output });
+  });
+
   test('a long output is cut', () => {
     const line = JSON.stringify({ type: 'tool_result', tool_id: 'a', status: 'success', output: 'x'.repeat(100_000) });
     const [event] = eventsOf(gemini, [line]);

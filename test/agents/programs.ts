@@ -1,33 +1,68 @@
 // test/agents/programs.ts: the real programs of agents, from npm, in the exact version that ags names. Each is installed once and
 // found again by later runs of the tests.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { Agent } from '../../src/agents/agent.ts';
 
 const CACHE = new URL('../../node_modules/.cache/agents/', import.meta.url).pathname;
 
-export function programOf({ install, name }: Agent): string[] {
-  if (install === null) throw new Error(`${name} is not installed from npm`);
-  const modules = installed(name, { [install.package]: install.version, ...install.more });
-  const program = join(modules, install.entry[process.arch === 'arm64' ? 'arm64' : 'x64']);
-  return install.node === null ? [program] : [nodeOf(install.node), program];
+export function programOf(agent: Agent): string[] {
+  const { node, program } = programIn(agent);
+  return node === null ? [program] : [node, program];
 }
 
-/** This one, if it is new enough; otherwise from npm too. */
-function nodeOf(major: number): string {
-  if (Number(process.versions.node.split('.')[0]) >= major) return process.execPath;
-  return join(installed(`node-${major}`, { node: String(major) }), 'node/bin/node');
+export interface ProgramInPlace {
+  /** Holds node_modules. */
+  readonly directory: string;
+  /** Below node_modules: one that was installed beside it, as ags does. */
+  readonly ownNode: string | null;
+  readonly node: string | null;
+  readonly program: string;
+}
+
+export function programIn({ install, name }: Agent): ProgramInPlace {
+  if (install === null) throw new Error(`${name} is not installed from npm`);
+  const machine = process.arch === 'arm64' ? 'arm64' : 'x64';
+  const newEnough = install.node === null || Number(process.versions.node.split('.')[0]) >= install.node;
+  const nodePackage = newEnough ? null : `node-linux-${machine}`;
+  const directory = installed(name, {
+    [install.package]: install.version,
+    ...install.more,
+    ...(nodePackage === null ? {} : { [nodePackage]: String(install.node) }),
+  });
+  const modules = join(directory, 'node_modules');
+  const ownNode = nodePackage === null ? null : `${nodePackage}/bin/node`;
+  return {
+    directory,
+    ownNode,
+    node: install.node === null ? null : ownNode === null ? process.execPath : join(modules, ownNode),
+    program: join(modules, install.entry[machine]),
+  };
 }
 
 /** Complete or not there: it is made beside its place and moved. */
 function installed(name: string, packages: Readonly<Record<string, string>>): string {
   const directory = join(CACHE, name);
   const wanted = JSON.stringify(packages);
-  const mark = join(directory, 'installed.json');
-  if (existsSync(mark) && readFileSync(mark, 'utf8') === wanted) return join(directory, 'node_modules');
+  const isThere = (): boolean => {
+    const mark = join(directory, 'installed.json');
+    return existsSync(mark) && readFileSync(mark, 'utf8') === wanted;
+  };
+  if (isThere()) return directory;
   mkdirSync(CACHE, { recursive: true });
   const fresh = mkdtempSync(join(CACHE, `.${name}-`));
+  // An ordinary user runs it too.
+  chmodSync(fresh, 0o755);
   writeFileSync(join(fresh, 'package.json'), '{"private":true}');
   const specs = Object.entries(packages).map(([one, version]) => `${one}@${version}`);
   execFileSync('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...specs], {
@@ -35,7 +70,11 @@ function installed(name: string, packages: Readonly<Record<string, string>>): st
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   writeFileSync(join(fresh, 'installed.json'), wanted);
-  rmSync(directory, { recursive: true, force: true });
-  renameSync(fresh, directory);
-  return join(directory, 'node_modules');
+  // Another file of tests may have done the same meanwhile, and use it already.
+  if (isThere()) rmSync(fresh, { recursive: true });
+  else {
+    rmSync(directory, { recursive: true, force: true });
+    renameSync(fresh, directory);
+  }
+  return directory;
 }

@@ -5,32 +5,35 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Agent } from '../../src/agents/agent.ts';
 import { createWorld, ORIGIN } from '../gateway/fixture.ts';
-import { createMachine, type Caller, type Machine, type Result } from '../harness.ts';
+import { giveTo, type Caller, type Result } from '../harness.ts';
 import { startModel, type Model } from '../model/server.ts';
 import type { Scenario } from '../model/scenario.ts';
-import { programOf } from './programs.ts';
+import { createAgentMachine, type AgentMachine } from '../tasks/place.ts';
+import { programIn } from './programs.ts';
 
 export interface Road extends AsyncDisposable {
-  readonly machine: Machine;
+  readonly machine: AgentMachine;
   readonly model: Model;
-  /** What ags prints, with events as JSON if asked to. */
+  /** Of the user who has the key; also for a terminal. */
+  readonly env: Readonly<Record<string, string>>;
   ags(...args: string[]): Promise<Result>;
 }
 
 export const REAL_KEY = 'the-real-key-of-the-user';
 
-/** A hook of the user's own refuses whatever speaks of "forbidden". */
+/** Leads to the model's address, and no rule allows it. */
+export const DENIED_HOST = 'denied.test';
+
+/** A hook of the user's own refuses every command that speaks of "forbidden". */
 const HOOK = 'grep -q forbidden || exit 0; echo "This is not wanted here." >&2; exit 2';
 
 export async function openRoad(agent: Agent, caller: Caller, scenario: (project: string) => Scenario): Promise<Road> {
-  // What follows the node that runs it, if it needs one.
-  const program = programOf(agent).at(-1) ?? '';
   const signIn = agent.signIns.find(({ kind }) => kind === 'api-key');
   if (signIn === undefined || agent.install === null) throw new Error(`${agent.name} takes no key`);
-  const machine = createMachine(caller);
+  const machine = createAgentMachine(caller);
   const model = await startModel({ key: REAL_KEY, scenario: scenario(machine.project) });
   const world = await createWorld();
-  world.names.set(signIn.secret.host, [ORIGIN]);
+  for (const host of [signIn.secret.host, DENIED_HOST]) world.names.set(host, [ORIGIN]);
   await world.tls(signIn.secret.port, (socket) => {
     const onward = connect(model.port, '127.0.0.1');
     onward.on('error', () => socket.destroy());
@@ -41,20 +44,18 @@ export async function openRoad(agent: Agent, caller: Caller, scenario: (project:
   mkdirSync(config, { recursive: true });
   writeFileSync(
     join(config, 'config.yaml'),
-    `network:\n  dns: ["${world.dns}"]\n  addresses: ["${ORIGIN}/32"]\nhooks:\n  pre-any:\n    - run: ${JSON.stringify(HOOK)}\n`,
+    `network:\n  dns: ["${world.dns}"]\n  addresses: ["${ORIGIN}/32"]\nhooks:\n  pre-bash:\n    - run: ${JSON.stringify(HOOK)}\n`,
   );
-  const bin = join(machine.root, 'bin');
-  mkdirSync(bin);
-  symlinkSync(program, join(bin, agent.install.program));
   machine.write('../ca.pem', world.authority.certificatePem);
   const env = {
-    PATH: `${bin}:${machine.env['PATH'] ?? ''}`,
+    ...offerProgram(agent, machine),
     NODE_EXTRA_CA_CERTS: join(machine.project, '../ca.pem'),
     [signIn.found[0] ?? '']: REAL_KEY,
   };
   return {
     machine,
     model,
+    env,
     ags: (...args) => machine.ags(args, { env, timeoutMs: 110_000 }),
     async [Symbol.asyncDispose]() {
       await machine.ags(['stop', '--all'], { env });
@@ -63,4 +64,24 @@ export async function openRoad(agent: Agent, caller: Caller, scenario: (project:
       machine[Symbol.dispose]();
     },
   };
+}
+
+/** On the PATH of the user; one that needs another Node than the user has, as ags installs it. */
+function offerProgram(agent: Agent, machine: AgentMachine): Record<string, string> {
+  const { directory, ownNode, program } = programIn(agent);
+  const { version = '', program: name = '' } = agent.install ?? {};
+  if (ownNode === null) {
+    const bin = join(machine.root, 'bin');
+    mkdirSync(bin);
+    symlinkSync(program, join(bin, name));
+    return { PATH: `${bin}:${machine.env['PATH'] ?? ''}` };
+  }
+  const data = join(machine.root, 'data');
+  const home = join(data, 'ags/agents', agent.name);
+  mkdirSync(home, { recursive: true });
+  symlinkSync(directory, join(home, version));
+  const installedAt = new Date().toISOString();
+  writeFileSync(join(home, 'current.json'), JSON.stringify({ version, node: ownNode, installedAt }));
+  giveTo(data, machine.uid);
+  return { XDG_DATA_HOME: data };
 }

@@ -31,7 +31,7 @@ export const gemini: ApiShape = {
     if (!method.endsWith('enerateContent') && method !== 'countTokens') return json(response, SIGNED_IN);
     if (method === 'countTokens') return json(response, { totalTokens: USAGE.promptTokenCount });
     const { contents = [], generationConfig = {} } = unwrapped(body);
-    const text = wantsJson(generationConfig) ? '{}' : turn.say;
+    const text = wantsJson(generationConfig) ? ROUTE : turn.say;
     const parts = [
       ...(text === undefined ? [] : [{ text }]),
       ...(turn.call === undefined
@@ -50,6 +50,9 @@ export const gemini: ApiShape = {
     response.end(`data: ${JSON.stringify(answer)}\r\n\r\n`);
   },
 };
+
+/** Before each turn Gemini CLI asks how hard it is, to choose a model. */
+const ROUTE = '{"complexity_reasoning":"It is simple.","complexity_score":10}';
 
 const USAGE = { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 };
 

@@ -25,11 +25,11 @@ async function enter(machine: AgentMachine, name: string, request: object): Prom
     if (kind === 'x') code = payload[0] ?? null;
     if (kind !== 'd') return;
     screen += payload.toString('utf8');
-    for (const one of [...waiting])
-      if (screen.includes(one.text)) {
-        waiting.splice(waiting.indexOf(one), 1);
-        one.found(screen);
-      }
+    const shown = waiting.filter(({ text }) => screen.includes(text));
+    for (const one of shown) {
+      waiting.splice(waiting.indexOf(one), 1);
+      one.found(screen);
+    }
   });
   const exitCode = new Promise<number | null>((resolve) => socket.once('close', () => resolve(code)));
   socket.on('data', (chunk: Buffer) => void read(chunk)).on('error', () => undefined);

@@ -101,3 +101,19 @@ test('loading the hot path loads neither zod, nor yaml, nor the terminal', () =>
   for (const entry of ['cli/main.ts', 'cli/verbs/exec.ts', 'tasks/ready.ts', 'tasks/changed.ts']) visit(entry);
   expect([...seen].filter((name) => !name.endsWith('.ts') || name.endsWith('terminal.ts'))).toEqual([]);
 });
+
+test('an agent is known by its name in its own files and one list, so that adding one touches nothing else', () => {
+  const names = files.flatMap((file) => /^agents\/(claude|codex|gemini|qwen|opencode)\.ts$/.exec(file)?.[1] ?? []);
+  expect(names.toSorted()).toEqual(['claude', 'codex', 'gemini', 'opencode', 'qwen']);
+  const known = new RegExp(`\\b(${names.join('|')})\\b`, 'i');
+  // Lists of hosts and of files that run code are data about the world; examples in help texts are words.
+  const allowed = /^(agents\/|config\/(presets|defaults)\.ts|review\/|cli\/|protocol\/config\.ts)/;
+  const wrong = sources.filter(
+    ({ file, code }) => !allowed.test(file) && known.test(code.replaceAll(/`[^`]*`|'[^']*'/g, '')),
+  );
+  expect(wrong.map(({ file }) => file)).toEqual([]);
+  const inCode = sources.filter(
+    ({ file, code }) => file.startsWith('cli/') && known.test(code.replaceAll(/`[^`]*`|'[^']*'|"[^"]*"/g, '')),
+  );
+  expect(inCode.map(({ file }) => file)).toEqual([]);
+});

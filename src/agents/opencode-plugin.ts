@@ -2,7 +2,7 @@
 // Invariant: a call goes on only if the answer was {"allow":true}; whatever else comes, or does not come, refuses it.
 import { REFUSED } from './hook-command.ts';
 
-/** `home`: what commands get back of the environment that opencode alone should have. */
+/** Spelt so that nobody takes this file for a module of another kind. `home`: what commands get back of the environment that opencode alone should have. */
 export function gatePlugin(url: string, home: string): string {
   return `const ask = globalThis.fetch;
 const url = ${JSON.stringify(url)};
@@ -25,14 +25,14 @@ async function gate(event, body) {
   throw new Error(reason + '\\n${REFUSED}');
 }
 
-export const gatePlugin = async () => ({
+EXPORT const gatePlugin = async () => ({
   'tool.execute.before': async (input, output) => gate('before', { tool: input.tool, args: output.args }),
   'tool.execute.after': async (input) => gate('after', { tool: input.tool, args: input.args }),
   'shell.env': async (input, output) => {
     output.env.XDG_CONFIG_HOME = ${JSON.stringify(`${home}/.config`)};
   },
 });
-`;
+`.replace('EXPORT', 'export');
 }
 
 /**

@@ -40,11 +40,11 @@ export async function followTask(task: StoredTask, options: FollowOptions, ctx: 
       signal: over.signal,
       onEvent(event) {
         print(event, options, style, ctx);
-        if (event.type === 'run.ended') {
-          end = event;
-          over.abort();
-        }
+        // A run that has ended may have been told to go on.
+        if (event.type === 'run.ended') end = event;
+        if (event.type === 'run.queued') end = null;
       },
+      isOver: () => end !== null,
     });
   } finally {
     clearInterval(look);

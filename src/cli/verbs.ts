@@ -27,7 +27,7 @@ export const VERBS = {
   },
   attach: {
     group: 'Agents',
-    summary: 'sit down at the terminal of an agent that was started with --interactive',
+    summary: 'sit down at the terminal of an agent (ags start -i)',
     load: () => import('./verbs/attach.ts'),
   },
   stop: {

@@ -134,6 +134,8 @@ function answer(socket: Socket, handler: (request: unknown) => Promise<unknown>)
   const reply = (value: unknown): void => {
     if (socket.destroyed) return;
     if (value instanceof StreamAnswer) {
+      // Whoever takes it may need a moment before they listen.
+      socket.pause();
       socket.write('{"stream":true}\n');
       value.take(socket);
     } else socket.end(`${JSON.stringify(value ?? null)}\n`);

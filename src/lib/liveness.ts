@@ -12,6 +12,11 @@ export function ownIdentity(): ProcessIdentity {
   return { pid: process.pid, startTicks: started(process.pid) ?? '' };
 }
 
+/** Of a process that was just started; one that is dead already has none that anybody could meet again. */
+export function identityOf(pid: number): ProcessIdentity {
+  return { pid, startTicks: started(pid) ?? '' };
+}
+
 export function isAlive(identity: ProcessIdentity): boolean {
   return identity.startTicks !== '' && started(identity.pid) === identity.startTicks;
 }

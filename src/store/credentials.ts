@@ -17,6 +17,8 @@ export interface Credential {
   /** The last characters, by which people tell keys apart. */
   readonly ending: string;
   readonly since: string;
+  /** The one host it is for: an agent may know keys of several. */
+  readonly host: string;
 }
 
 /** Of a log-in. */
@@ -54,7 +56,7 @@ export function readCredential(stateDir: string, agent: string): Credential | nu
   const { about } = credentialFiles(stateDir, agent);
   if (!existsSync(about)) return null;
   const read = JSON.parse(readText(about)) as Partial<Credential>;
-  const { kind, kept, ending, since } = read;
+  const { kind, kept, ending, since, host } = read;
   if (!['api-key', 'token', 'login'].includes(kind ?? '') || !['file', 'keychain'].includes(kept ?? ''))
     throw damaged(about, agent);
   return {
@@ -63,6 +65,7 @@ export function readCredential(stateDir: string, agent: string): Credential | nu
     kept: kept as 'file' | 'keychain',
     ending: String(ending ?? ''),
     since: String(since ?? ''),
+    host: String(host ?? ''),
   };
 }
 

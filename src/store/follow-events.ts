@@ -2,15 +2,16 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { EventLine } from './events.ts';
 
-/** Calls for every event after `after`, until the signal. The file may come into being later. */
+/** Calls for every event after `after`, until the signal, or until `isOver` when all that is there was read. The file may come into being later. */
 export async function followEvents(
   file: string,
-  options: { after: number; signal: AbortSignal; onEvent(event: EventLine): void },
+  options: { after: number; signal: AbortSignal; onEvent(event: EventLine): void; isOver?: () => boolean },
 ): Promise<void> {
   const reader = openReader(file, options.onEvent, options.after);
   try {
     while (!options.signal.aborted) {
       reader.readOn();
+      if (options.isOver?.() === true) return;
       await pause(options.signal);
     }
     reader.readOn();

@@ -118,6 +118,10 @@ export function bytesOf(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }
 
+/** Bytes that are no text are shown as escapes; such a path is only ever refused. */
 export function textOf(bytes: string): string {
-  return Buffer.from(bytes, 'latin1').toString('utf8');
+  const name = Buffer.from(bytes, 'latin1');
+  return isUtf8(name)
+    ? name.toString('utf8')
+    : bytes.replace(/[\x80-\xff]/g, (char) => `\\x${char.charCodeAt(0).toString(16)}`);
 }

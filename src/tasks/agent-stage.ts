@@ -32,7 +32,7 @@ export function agentOf(goal: Pick<Goal, 'agent' | 'command'>): Agent {
   });
 }
 
-/** Refuses what cannot work before anything is made: an agent that is not installed, or not signed in. */
+/** Refuses what cannot work before anything is made: an agent that is not installed, not signed in, or whose sign-in has run out. */
 export async function setStage(world: World, project: string, goal: Goal): Promise<AgentStage> {
   const agent = agentOf(goal);
   const signIn = await findSignIn(world, agent);
@@ -41,12 +41,15 @@ export async function setStage(world: World, project: string, goal: Goal): Promi
     live: false,
     adjust: (config) => withAgent(config, agent, signIn?.secret ?? null),
   });
-  if (signIn !== null) await (await import('./gateway-load.ts')).checkSecret(world, plan.config.network, signIn.secret);
   const program = await findProgram(world, agent, plan);
   if (program === null)
     throw new AgsError('agent.missing', `${agent.title} is not installed.`, {
       hint: `Install it for ags, in a directory of its own: ags agents install ${agent.name}`,
     });
+  if (signIn !== null) {
+    const { checkSecret } = await import('./gateway-load.ts');
+    await checkSecret(world, plan.config.network, signIn.secret);
+  }
   return { agent, plan, program, signIn };
 }
 

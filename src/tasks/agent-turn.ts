@@ -40,6 +40,8 @@ export interface TurnInput {
   /** It runs: it can be talked to until this turn is over. */
   onUp(turn: LiveTurn): void;
   onEvent(event: AgentEvent): void;
+  /** A connection waits for a person; null: no more. */
+  onNetworkAsk(host: string | null): void;
   notice(text: string): void;
 }
 
@@ -94,8 +96,14 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
     id: task.id,
     startedAtMs: world.now().getTime(),
     project: plan.project.root,
-    events: (event) => void events.append(event),
-    onDecision: denied,
+    events(event) {
+      events.append(event);
+      if (event.type === 'network.asked') input.onNetworkAsk(String(event['host']));
+    },
+    onDecision(decision) {
+      denied(decision);
+      input.onNetworkAsk(null);
+    },
     config: plan.config,
     grants: plan.network.grants,
     secrets: plan.network.secrets,

@@ -66,7 +66,12 @@ function versionIn(text: string): string | null {
 /** A sentence for the user, once for each version: another one than was tried with ags. null: nothing to say. */
 export function versionNotice(world: World, agent: Agent, program: AgentProgram): string | null {
   const tried = agent.install?.version;
-  if (program.source !== 'host' || program.version === null || tried === undefined || program.version === tried)
+  if (
+    program.source !== 'host' ||
+    program.version === null ||
+    tried === undefined ||
+    program.version.split('-')[0] === tried
+  )
     return null;
   const file = join(world.cacheDir, `agent-said-${agent.name}.json`);
   const key = `${program.version} ${tried}`;

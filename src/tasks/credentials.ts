@@ -24,7 +24,10 @@ export interface FoundSignIn {
 /** What `ags auth` has stored; otherwise a variable of the user's environment. null: not signed in, or no account is needed. */
 export async function findSignIn(world: World, agent: Agent): Promise<FoundSignIn | null> {
   const stored = readCredential(world.stateDir, agent.name);
-  const signIn = stored === null ? undefined : agent.signIns.find(({ kind }) => kind === stored.kind);
+  const signIn =
+    stored === null
+      ? undefined
+      : agent.signIns.find(({ kind, secret }) => kind === stored.kind && secret.host === stored.host);
   if (stored !== null && signIn !== undefined)
     return { signIn, secret: ruleFor(agent, signIn, sourceOf(world, agent, signIn, stored)) };
   for (const one of agent.signIns)
@@ -103,7 +106,14 @@ export async function keepInKeychain(world: World, agent: Agent, signIn: SignIn,
 }
 
 function describe(world: World, agent: Agent, signIn: SignIn, value: string, kept: Credential['kept']): Credential {
-  return { agent: agent.name, kind: signIn.kind, kept, ending: value.slice(-4), since: world.now().toISOString() };
+  return {
+    agent: agent.name,
+    kind: signIn.kind,
+    kept,
+    ending: value.slice(-4),
+    since: world.now().toISOString(),
+    host: signIn.secret.host,
+  };
 }
 
 /** False: there was none. */

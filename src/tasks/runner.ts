@@ -2,6 +2,7 @@
 // Invariant: whatever happens the run ends in a state that says so, and what the agent wrote is kept. Killed outright, it leaves
 // a run whose state is "running" and whose runner is dead: everybody reads that as interrupted, and its work is fetched on demand.
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { AgsError } from '../protocol/errors.ts';
 import { advance, type RunState } from '../protocol/run-state.ts';
@@ -25,6 +26,8 @@ import type { World } from './world.ts';
 
 /** The whole life of a runner. The exit code is for whoever looks at processes; the run's own files say more. */
 export async function runAgentTask(world: World, id: string): Promise<number> {
+  // Whoever started us has written our name into the run's file by then, or is dead.
+  await once(process.stdin.resume(), 'close');
   const stored = await readTask(world.stateDir, id);
   if (stored === null) throw new AgsError('task.not-found', `There is no task ${id}.`);
   using lock = tryLock(stored.paths.lock);
@@ -120,6 +123,7 @@ async function takeTurn(
   const { world, stored, events, run, desk } = road;
   const turn = (run.now.turns ?? 0) + 1;
   const budget = createBudget(road, stage);
+  const attention = createAttention(run);
   const hooks = await openRunHooks({
     world,
     project: stored.task.project,
@@ -160,7 +164,9 @@ async function takeTurn(
       onEvent(event) {
         if (event.type === 'agent.started' && event.session !== null) run.set({ session: event.session });
         budget.count(event);
+        attention.question(event);
       },
+      onNetworkAsk: (host) => attention.network(host),
       notice: (text) => void events.append({ type: 'run.noticed', text }),
     });
     return end;
@@ -228,9 +234,27 @@ function createBudget({ run, desk, stored }: Road, { agent }: AgentStage): { cou
   };
 }
 
+/** Who waits for a person is called so, and only for as long. */
+function createAttention(run: RunKeeper): { question(event: AgentEvent): void; network(host: string | null): void } {
+  const show = (reason: string | null): void => {
+    if (reason !== null && run.now.state === 'running') {
+      run.set({ reason });
+      run.move('needs-you');
+    } else if (reason === null && run.now.state === 'needs-you') {
+      run.move('running');
+      run.forget('reason');
+    }
+  };
+  return {
+    question: (event) => show(event.type === 'agent.asked' ? `It asks: ${event.question}` : null),
+    network: (host) => show(host === null ? null : `It wants to reach ${host}: ags allow ${host}`),
+  };
+}
+
 interface RunKeeper {
   readonly now: RunFile;
   set(changes: Partial<RunFile>): void;
+  forget(key: 'reason'): void;
   move(to: RunState): void;
   end(to: RunState, more: { reason?: string; exitCode: number | null }): void;
 }
@@ -244,6 +268,10 @@ function createRunKeeper({ paths, run }: StoredTask, events: EventLog): RunKeepe
       return now;
     },
     set: (changes) => write({ ...now, ...changes }),
+    forget(key) {
+      const { [key]: _gone, ...rest } = now;
+      write(rest);
+    },
     move(to) {
       write({ ...now, state: advance(now.state, to) });
       events.append({ type: 'run.moved', state: to });

@@ -5,14 +5,14 @@ import { closeSync, openSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { AgsError } from '../protocol/errors.ts';
 import type { Goal, RunFile } from '../protocol/task.ts';
-import { ownIdentity } from '../lib/liveness.ts';
+import { identityOf, ownIdentity } from '../lib/liveness.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { usualParallel } from '../config/tasks.ts';
 import { userGit } from '../git/host-git.ts';
 import type { Repository } from '../git/inspect.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { appendEvent } from '../store/events.ts';
-import { createTask, readTask, slug, taskIds, type StoredTask } from '../store/tasks.ts';
+import { createTask, readTask, slug, taskIds, writeRun, type StoredTask } from '../store/tasks.ts';
 import { agentOf, setStage } from './agent-stage.ts';
 import { checkHooks } from './run-hooks.ts';
 import { planRun } from './prepare.ts';
@@ -68,8 +68,8 @@ export async function startTasks(world: World, request: StartRequest): Promise<S
       if (name !== null && agents.length === 1 && taken.has(wanted)) throw nameTaken(wanted);
       const stored = makeTask(world, project, goalOf(text, agent), freeNames(wanted, taken));
       taken.add(stored.id);
+      spawnRunner(world, stored.paths, stored.id, stored.run);
       made.push((await readTask(world.stateDir, stored.id)) as StoredTask);
-      spawnRunner(world, stored.paths, stored.id);
     }
   return made;
 }
@@ -137,9 +137,9 @@ function makeTask(
   project: string,
   goal: Goal,
   names: Generator<string, never>,
-): { id: string; paths: TaskPaths } {
+): { id: string; paths: TaskPaths; run: RunFile } {
   const now = world.now();
-  const { id, paths } = createTask(
+  const { id, paths, run } = createTask(
     world.stateDir,
     () => names.next().value,
     (id) => ({
@@ -158,7 +158,7 @@ function makeTask(
     }),
   );
   appendEvent(paths.events, { task: id, at: now, type: 'run.queued', goal: goal.text, agent: goal.agent, run: 1 });
-  return { id, paths };
+  return { id, paths, run };
 }
 
 export function firstRun(base: string, startedAtMs: number, number: number): RunFile {
@@ -181,16 +181,22 @@ export function firstRun(base: string, startedAtMs: number, number: number): Run
   };
 }
 
-/** In a session of its own: neither a closed window nor the end of this command reaches it. */
-export function spawnRunner(world: World, paths: TaskPaths, id: string): void {
+/**
+ * In a session of its own: neither a closed window nor the end of this command reaches it. It waits until the run's file names it,
+ * so that there is no moment in which the run looks as if nobody had it.
+ */
+export function spawnRunner(world: World, paths: TaskPaths, id: string, run: RunFile): void {
   const log = openSync(paths.runnerLog, 'a', 0o600);
   const [program = '', ...script] = world.self;
   const child = spawn(program, [...script, '__run', id], {
     cwd: '/',
     env: { ...world.env },
     detached: true,
-    stdio: ['ignore', log, log],
+    stdio: ['pipe', log, log],
   });
+  child.on('error', () => undefined);
+  if (child.pid !== undefined) writeRun(paths, { ...run, runner: identityOf(child.pid) });
+  child.stdin?.on('error', () => undefined).end();
   child.unref();
   closeSync(log);
 }

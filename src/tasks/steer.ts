@@ -39,6 +39,15 @@ export async function stopTask(stored: StoredTask, force: boolean): Promise<bool
   return true;
 }
 
+/** Or for half a minute. */
+export async function waitUntilOver(world: World, id: string): Promise<void> {
+  for (let left = 300; left > 0; left--) {
+    const now = await readTask(world.stateDir, id);
+    if (now === null || !isLive(now)) return;
+    await sleep(100);
+  }
+}
+
 /** now: the agent has it. later: when its turn is over. begun: it had ended, and goes on with this. */
 export async function sendMessage(world: World, stored: StoredTask, text: string): Promise<'now' | 'later' | 'begun'> {
   const goal = requireAgent(stored);
@@ -83,8 +92,9 @@ function goOn(world: World, stored: StoredTask, text: string): boolean {
   const { endedAtMs: _ended, reason: _reason, ...rest } = run;
   // An interrupted run is still called running.
   const state = isUnderWay(run.state) ? 'queued' : advance(run.state, 'queued');
-  writeRun(paths, { ...rest, state, exitCode: null, runner: ownIdentity() }, { durable: true });
-  spawnRunner(world, paths, stored.task.id);
+  const next = { ...rest, state, exitCode: null, runner: ownIdentity() };
+  writeRun(paths, next, { durable: true });
+  spawnRunner(world, paths, stored.task.id, next);
   return true;
 }
 
@@ -113,7 +123,8 @@ export async function restartTask(world: World, stored: StoredTask): Promise<voi
   ])
     if (existsSync(path)) renameSync(path, join(earlier, basename(path)));
   // Until its new file is there, the task counts as half-made: written first of all that follows.
-  writeRun(paths, firstRun(goal.base, world.now().getTime(), number + 1), { durable: true });
+  const next = firstRun(goal.base, world.now().getTime(), number + 1);
+  writeRun(paths, next, { durable: true });
   removeTree(paths.runDir);
   removeTree(paths.inbox);
   appendEvent(paths.events, {
@@ -124,5 +135,5 @@ export async function restartTask(world: World, stored: StoredTask): Promise<voi
     agent: goal.agent,
     run: number + 1,
   });
-  spawnRunner(world, paths, task.id);
+  spawnRunner(world, paths, task.id, next);
 }

@@ -22,8 +22,8 @@ export interface TurnOptions {
   readonly model?: string;
   readonly maxTurns?: number;
   readonly maxCostMicros?: number;
-  /** `gone`: they are set up, and nobody answers. Without it: no hooks. */
-  readonly hooks?: 'asked' | 'gone';
+  /** `gone`: they are set up, and their program is not there. `mute`: it is, and reaches nobody. Without it: no hooks. */
+  readonly hooks?: 'asked' | 'gone' | 'mute';
   /** Of several of one kind, the first, unless it says which. */
   readonly signIn?: SignIn['kind'] | SignIn;
   readonly mode?: AgentInput['mode'];
@@ -122,8 +122,9 @@ export async function createStage(
   const hookUrl = `${await listen(hooks)}/hook`;
   const endpointUrl = `${await listen(endpoint)}/its-name`;
   writeFileSync(join(root, 'hook.mjs'), HOOK_CLIENT);
-  const doors: Record<'asked' | 'gone', HookDoor> = {
+  const doors: Record<NonNullable<TurnOptions['hooks']>, HookDoor> = {
     asked: { command: [process.execPath, join(root, 'hook.mjs'), hookUrl], url: hookUrl },
+    mute: { command: ['sh', '-c', 'exit 2'], url: 'http://127.0.0.1:1/hook' },
     gone: { command: [join(root, 'no such program')], url: 'http://127.0.0.1:1/hook' },
   };
 

@@ -116,5 +116,5 @@ test.each(AGENTS)('$agent.title is told that its key is wrong', { timeout: 240_0
   await using road = await openRoad(agent, 'user', () => [{ fail: { status: 401, message: 'no such key' } }]);
   const started = await road.ags('start', 'first', 'Do the thing.', '--agent', agent.name);
   expect(started.code).not.toBe(0);
-  expect(started.stdout + started.stderr).toContain(`ags auth ${agent.name}`);
+  expect(started.stdout + started.stderr, started.stdout + started.stderr).toContain(`ags auth ${agent.name}`);
 });

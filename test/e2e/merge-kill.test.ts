@@ -21,7 +21,7 @@ async function killed(machine: Machine, args: readonly string[], afterMs: number
   return ended;
 }
 
-/** Everything that must agree, as one word. */
+/** Everything that must agree, as one word: before, after, or what is wrong. */
 function stateOf(machine: Machine, base: string): string {
   const tip = machine.git('rev-parse', 'refs/heads/main').trim();
   const status = machine.git('status', '--porcelain');

@@ -148,8 +148,7 @@ async function inside(world, name, script) {
   const plan = { ...planned, config, network: await prepareNetwork(world, config, true) };
   const { id, paths } = createTask(
     world.stateDir,
-    'inside',
-    () => Math.random().toString(36).slice(2, 6),
+    () => `inside-${Math.random().toString(36).slice(2, 6)}`,
     () => ({ task: {}, run: {} }),
   );
   const spec = await createRun(world, plan, paths, id);

@@ -21,6 +21,14 @@ export interface AgentMachine extends Machine {
   branch(name: string): string[];
 }
 
+function endRunner(pid: number): void {
+  try {
+    if (readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('__run')) process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+}
+
 const OVER = ['ready', 'no-changes', 'failed', 'stopped', 'merged'] as const;
 const PATIENCE_MS = 60_000;
 
@@ -61,5 +69,12 @@ export function createAgentMachine(caller: Caller, files?: Record<string, string
       wait(`an event ${type} of ${name}`, () => events(name).find((event) => event.type === type && fits(event))),
     branch: (name) => machine.git('ls-tree', '-r', '--name-only', `ags/${name}`).trim().split('\n'),
   };
-  return Object.assign(machine, all);
+  const dispose = machine[Symbol.dispose].bind(machine);
+  return Object.assign(machine, all, {
+    [Symbol.dispose]() {
+      // A test that failed may have left some at work.
+      for (const name of machine.tasks()) if (existsSync(at(name, 'run.json'))) endRunner(run(name).runner.pid);
+      dispose();
+    },
+  });
 }

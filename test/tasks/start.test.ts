@@ -207,6 +207,32 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect((await machine.ags(['logs', 'any', '--raw'])).stdout).toBe('plain words\ntrouble\n');
   });
 
+  test('an agent that asks, or waits for a host, needs you, and stands first in the list', async () => {
+    using machine = createAgentMachine(caller);
+    await machine.ags(['start', 'asks', 'ask: Redis or memory? // wait: 3 // say: went on', '-a', 'demo', '-d']);
+    expect(await machine.until('asks', ['needs-you'])).toMatchObject({ reason: 'It asks: Redis or memory?' });
+    const { tasks } = JSON.parse((await machine.ags(['list', '--json'])).stdout) as { tasks: object[] };
+    expect(tasks).toEqual([expect.objectContaining({ name: 'asks', state: 'needs-you' })]);
+    const end = await machine.until('asks', ['no-changes', 'failed']);
+    expect(end.state).toBe('no-changes');
+    expect(end).not.toHaveProperty('reason');
+    await machine.ags([
+      'start',
+      'waits',
+      'fetch: https://unknown.test/ // say: went on',
+      '-a',
+      'demo',
+      '-d',
+      '--network',
+      'record',
+    ]);
+    expect(await machine.until('waits', ['needs-you'])).toMatchObject({
+      reason: 'It wants to reach unknown.test: ags allow unknown.test',
+    });
+    await machine.ags(['deny', 'unknown.test']);
+    expect((await machine.until('waits', ['no-changes', 'failed'])).state).toBe('no-changes');
+  });
+
   test('kill -9 of the command that watches changes nothing', async () => {
     using machine = createAgentMachine(caller);
     const watching = machine.start(['start', 'alone', 'wait: 1 // write: a.txt x', '-a', 'demo']);

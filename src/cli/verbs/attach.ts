@@ -3,10 +3,10 @@ import { EXIT } from '../../protocol/errors.ts';
 import type { Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'sit down at the terminal of an agent that was started with --interactive',
+  summary: 'sit down at the terminal of an agent (ags start -i)',
   usage: 'attach [task]',
   about: 'Ctrl-] leaves it running.',
-  examples: ['ags start -i "Let us look at the login together" --agent claude && ags attach'],
+  examples: ['ags attach', 'ags attach login'],
   options: {},
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');

@@ -37,6 +37,7 @@ const verb: Verb = {
     'key-stdin': { type: 'boolean', about: 'read the key or token from the standard input' },
     'from-env': { type: 'string', value: 'NAME', about: 'keep a copy of what this variable holds now' },
     login: { type: 'boolean', about: "with the agent's own log-in, in a sandbox" },
+    host: { type: 'string', value: 'host', about: 'which provider the key is for, of an agent that knows several' },
     token: { type: 'boolean', about: 'what is given is a token of a subscription, not an API key' },
     keychain: { type: 'boolean', about: 'keep it in the keychain of your session instead of a file' },
     json: { type: 'boolean', about: 'print one JSON document' },
@@ -83,7 +84,10 @@ async function signInTo(agent: Agent, args: Arguments, ctx: Context): Promise<nu
 
 /** The one that the flags mean. */
 function wayFor(agent: Agent, { values }: Arguments, variable?: string): SignIn {
-  const kinds = agent.signIns.filter(({ kind }) => kind !== 'login');
+  const host = values['host'];
+  const kinds = agent.signIns.filter(
+    ({ kind, secret }) => kind !== 'login' && (host === undefined || secret.host === host),
+  );
   const named = variable === undefined ? undefined : kinds.find(({ found }) => found.includes(variable));
   const way =
     values['token'] === true
@@ -91,7 +95,7 @@ function wayFor(agent: Agent, { values }: Arguments, variable?: string): SignIn 
       : (named ?? kinds.find(({ kind }) => kind === 'api-key') ?? kinds[0]);
   if (way !== undefined) return way;
   throw new AgsError('usage.invalid', `${agent.title} cannot be signed in that way.`, {
-    hint: `Ways: ${agent.signIns.map(({ title }) => title).join(', ')}`,
+    hint: `Ways:\n${agent.signIns.map(({ title, secret }) => `  ${title} (${secret.host})`).join('\n')}`,
   });
 }
 

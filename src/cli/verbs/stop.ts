@@ -13,7 +13,7 @@ const verb: Verb = {
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
     const { runningTasks } = await import('../../tasks/running.ts');
-    const { stopTask } = await import('../../tasks/steer.ts');
+    const { stopTask, waitUntilOver } = await import('../../tasks/steer.ts');
     const all = args.values['all'] === true;
     if (!all && args.positionals.length === 0)
       throw new AgsError('usage.invalid', 'Which task should stop?', {
@@ -26,6 +26,8 @@ const verb: Verb = {
       const stopping = await stopTask(task, args.values['force'] === true);
       ctx.stderr.write(`ags: ${task.task.name} ${stopping ? 'is being stopped' : 'was not running'}.\n`);
     }
+    // Until what they did so far is on their branches.
+    for (const { task } of tasks) await waitUntilOver(ctx.world, task.id);
     return EXIT.done;
   },
 };

@@ -2,8 +2,8 @@
 // terminal and the runner, and between the runner and the host inside a sandbox (sandbox/inside-host.ts).
 // Invariant: a frame that is too long ends the reading; nothing is kept but the frame that is being read.
 
-/** d: data. w: the size of the window. e: the end of the input. x: the exit code. */
-export type FrameKind = 'd' | 'w' | 'e' | 'x';
+/** d: data. w: the size of the window. e: the end of the input. h: hang up. x: the exit code. */
+export type FrameKind = 'd' | 'w' | 'e' | 'h' | 'x';
 
 export function frame(kind: FrameKind, payload: Uint8Array = EMPTY): Buffer {
   const head = Buffer.alloc(HEAD);
@@ -37,6 +37,6 @@ export function createFrameReader(onFrame: (kind: FrameKind, payload: Buffer) =>
 }
 
 const HEAD = 5;
-const KINDS = 'dwex';
+const KINDS = 'dwehx';
 const MAX_BYTES = 2 ** 20;
 const EMPTY = Buffer.alloc(0);

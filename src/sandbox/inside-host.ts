@@ -98,6 +98,7 @@ sub serve {
         my $payload = substr $got, 5, $length; substr $got, 0, 5 + $length, '';
         if ($kind eq 'd') { $to_program .= $payload if $in }
         elsif ($kind eq 'e') { $input_over = 1; $to_program .= "\x04" if $mode eq 'tty' }
+        elsif ($kind eq 'h') { kill 'HUP', -$pid, $pid }
         elsif ($kind eq 'w' && $mode eq 'tty') { my ($c, $r) = unpack 'nn', $payload; my $size = pack 'S4', $r, $c, 0, 0; ioctl $in, 0x5414, $size }
       }
     }

@@ -43,7 +43,8 @@ export function openDesk(paths: TaskPaths): Desk {
     const turn = live;
     if (turn === null) return;
     if (force) return turn.sandbox.kill();
-    if (turn.driver?.interrupt() !== true) turn.sandbox.signal('SIGTERM');
+    if (turn.terminal !== null) void turn.terminal.program.then((program) => program.hangUp()).catch(() => undefined);
+    else if (turn.driver?.interrupt() !== true) turn.sandbox.signal('SIGTERM');
     patience ??= setTimeout(() => turn.sandbox.kill(), PATIENCE_MS);
   }
 

@@ -12,9 +12,11 @@ export interface Inside {
   /** Its input is over. */
   end(): void;
   resize(columns: number, rows: number): void;
+  /** It gets SIGHUP, as from a terminal that is closed; `done` tells when it has ended. */
+  hangUp(): void;
   /** Its exit code; 255 if it was cut off. */
   readonly done: Promise<number>;
-  /** Hangs up: it gets SIGHUP. */
+  /** Hangs up and waits for nothing. */
   close(): void;
 }
 
@@ -43,6 +45,7 @@ export async function startInside(
       for (let at = 0; at < data.length; at += PIECE) socket.write(frame('d', data.subarray(at, at + PIECE)));
     },
     end: () => void socket.write(frame('e')),
+    hangUp: () => void socket.write(frame('h')),
     resize: (columns, rows) => void socket.write(windowFrame(columns, rows)),
     done,
     close: () => socket.destroy(),

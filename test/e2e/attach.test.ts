@@ -13,6 +13,12 @@ printf 'You said %s.\n' "$line" | tee said.txt
 read -r line
 `;
 
+const TIDY = `
+trap 'echo bye > bye.txt; exit 0' HUP
+echo Ready for you.
+while :; do read -r line; done
+`;
+
 describe.each(CALLERS)('as %s', (caller) => {
   test('whoever leaves has their own terminal as it was, and finds all of it again', async () => {
     using machine = createAgentMachine(caller, { 'greedy.sh': GREEDY });
@@ -41,5 +47,21 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(screen.modes()).toBe(before);
     await machine.until('first', ['ready']);
     expect(machine.git('show', 'ags/first:said.txt')).toBe('You said hello.\n');
+  });
+
+  test('a program at its terminal is hung up when the task is stopped, and can put its things in order', async () => {
+    using machine = createAgentMachine(caller, { 'tidy.sh': TIDY });
+    expect(
+      await machine.ags(['start', 'first', 'Wait.', '--agent', 'sh tidy.sh', '--interactive', '--detach']),
+    ).toMatchObject({ code: 0 });
+    using screen = await openScreen(machine);
+    await machine.until('first', ['running']);
+    screen.type('ags attach first');
+    screen.press('Enter');
+    await screen.until('Ready for you.');
+    expect(await machine.ags(['stop', 'first'])).toMatchObject({ code: 0 });
+    expect((await screen.ended()).shown).toContain('ags: it has ended with 0.\n');
+    await machine.until('first', ['stopped']);
+    expect(machine.git('show', 'ags/first:bye.txt')).toBe('bye\n');
   });
 });

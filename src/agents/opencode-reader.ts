@@ -89,14 +89,16 @@ function resultOf(
   state: Json,
   status: string,
   index: number,
-): { outcome: 'done' | 'failed' | 'refused'; exitCode?: number; output?: string } {
+): Omit<Extract<AgentEvent, { type: 'tool.finished' }>, 'type' | 'id'> {
   const output = textOf(state, 'output') ?? textOf(state, 'error');
   const exitCode = numberOf(within(state, 'metadata'), 'exit');
+  const [start, end] = [numberOf(state['time'], 'start'), numberOf(state['time'], 'end')];
   const refused = output?.endsWith(REFUSED) === true;
   const failed = status === 'error' || (exitCode !== null && exitCode !== 0);
   return {
     outcome: !failed ? 'done' : status === 'error' && refused ? 'refused' : 'failed',
     ...(exitCode === null ? {} : { exitCode }),
     ...(output === null || index > 0 ? {} : { output: cut(output) }),
+    ...(start === null || end === null ? {} : { durationMs: Math.max(0, end - start) }),
   };
 }

@@ -7,6 +7,27 @@ import type { Context } from './verb.ts';
 
 const LEAVE = 0x1d;
 
+/**
+ * What a program may have switched on, and nobody switches off when it is left: colours, scroll region, keys of an application,
+ * hidden cursor, no wrapping, mouse, focus, marked pastes, other codes for keys, another screen. Then a line of our own, and nothing below it.
+ */
+const AS_BEFORE = [
+  '[0m',
+  '7\x1b[r\x1b8',
+  '[?1l',
+  '>',
+  '[?25h',
+  '[?7h',
+  ...[1000, 1002, 1003, 1004, 1006, 2004].map((mode) => `[?${mode}l`),
+  '[>4m',
+  '[<u',
+  // It also puts the cursor where it was saved last: here, if there is no other screen.
+  '7\x1b[?1049l',
+]
+  .map((code) => `\x1b${code}`)
+  .join('')
+  .concat('\r\n\x1b[J');
+
 /** The exit code of the program; null: the user has left it running. */
 export async function openGuest(
   ctx: Context,
@@ -50,6 +71,7 @@ export async function openGuest(
   stdout.off('resize', resize);
   stdin.off('data', type).pause();
   stdin.setRawMode(false);
-  ctx.stderr.write(`\r\nags: ${end.code === null ? 'left' : `it has ended with ${end.code}`}.\n`);
+  stdout.write(AS_BEFORE);
+  ctx.stderr.write(`ags: ${end.code === null ? 'left' : `it has ended with ${end.code}`}.\n`);
   return end.code;
 }

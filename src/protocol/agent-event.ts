@@ -32,6 +32,8 @@ export type AgentEvent =
       readonly outcome: 'done' | 'failed' | 'refused';
       readonly exitCode?: number;
       readonly output?: string;
+      /** By the agent's own clock; without it, the time between the two events. */
+      readonly durationMs?: number;
     }
   /** Since the start of this turn. Money in millionths of a dollar, where the agent knows it. */
   | {

@@ -16,7 +16,7 @@ export function createRecorder(nowMs: () => number, write: (event: Loggable) => 
     if (event.type === 'tool.finished') {
       const at = started.get(event.id);
       started.delete(event.id);
-      return write({ ...cut(event), ...(at === undefined ? {} : { durationMs: nowMs() - at }) });
+      return write({ ...(at === undefined ? {} : { durationMs: nowMs() - at }), ...cut(event) });
     }
     write(cut(event));
   };

@@ -146,6 +146,7 @@ describe('the lines of opencode', () => {
           "type": "tool.started",
         },
         {
+          "durationMs": 309,
           "id": "call_2",
           "outcome": "done",
           "output": "Wrote file successfully.",
@@ -167,6 +168,7 @@ describe('the lines of opencode', () => {
           "type": "tool.started",
         },
         {
+          "durationMs": 46,
           "id": "call_4",
           "outcome": "refused",
           "output": "This is not wanted here.
@@ -189,6 +191,7 @@ describe('the lines of opencode', () => {
           "type": "tool.started",
         },
         {
+          "durationMs": 871,
           "exitCode": 3,
           "id": "call_6",
           "outcome": "failed",

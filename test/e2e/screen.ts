@@ -20,9 +20,23 @@ export interface Screen extends Disposable {
   /** Waits for the prompt that follows what was started with `type`. */
   ended(timeoutMs?: number): Promise<{ shown: string; code: number }>;
   resize(columns: number, rows: number): void;
+  /** What programs have switched on and off, by tmux's names. */
+  modes(): string;
   /** Empties the screen and what has scrolled away. */
   clear(): Promise<void>;
 }
+
+const MODES = [
+  'alternate_on',
+  'cursor_flag',
+  'keypad_cursor_flag',
+  'keypad_flag',
+  'mouse_any_flag',
+  'mouse_sgr_flag',
+  'scroll_region_upper',
+  'scroll_region_lower',
+  'wrap_flag',
+];
 
 export async function openScreen(
   machine: Machine,
@@ -105,6 +119,7 @@ export async function openScreen(
       return { shown, code: Number(code) };
     },
     resize: (columns, rows) => void tmux('resize-window', '-x', String(columns), '-y', String(rows)),
+    modes: () => tmux('display-message', '-p', MODES.map((name) => `${name}=#{${name}}`).join(' ')).trim(),
     async clear() {
       screen.press('C-l');
       await sleep(100);

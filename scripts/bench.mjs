@@ -2,7 +2,7 @@
 // docs/benchmarks.md and its charts; with --quick (under a minute, smaller repositories, no other proxies) it only prints.
 // `npm run bench -- gateway` measures the gateway alone (eight minutes), and replaces only what the page says about it;
 // `npm run bench -- from-inside` measures only connections from inside sandboxes, and only prints.
-// `npm run bench -- layers` measures only the layers of agents, and only prints.
+// `npm run bench -- layers` and `npm run bench -- tasks` measure only the layers of agents, and only their tasks; they only print.
 // Ends with 1 when a bar is missed.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,6 +20,7 @@ const { describeMachine, load, markdownReport, replaceSections, terminalReport, 
 const { benchReview, benchScan } = await import('../bench/review.mjs');
 const { benchStartUp } = await import('../bench/start-up.mjs');
 const { benchStatus } = await import('../bench/status.mjs');
+const { benchTasks } = await import('../bench/tasks.mjs');
 const { benchWorkspace, makeRepositories } = await import('../bench/workspace.mjs');
 const { createWorld } = await import('../bench/world.mjs');
 
@@ -27,6 +28,7 @@ const quick = process.argv.includes('--quick');
 const gatewayOnly = process.argv.includes('gateway');
 const fromInsideOnly = process.argv.includes('from-inside');
 const layersOnly = process.argv.includes('layers');
+const tasksOnly = process.argv.includes('tasks');
 const peers = installPeers(root);
 const began = performance.now();
 const before = load();
@@ -38,6 +40,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => p
 const machine = describeMachine(world, peers);
 if (fromInsideOnly) await stage('from inside sandboxes', () => benchFromInsideAlone(world, peers, gatewayEffort()));
 else if (layersOnly) await measureLayers();
+else if (tasksOnly) await measureTasks();
 else {
   if (!gatewayOnly) await measureAll();
   if (gatewayOnly || !quick) await stage('the gateway', () => benchGateway(root, world, peers, gatewayEffort()));
@@ -46,7 +49,7 @@ const seconds = (performance.now() - began) / 1000;
 process.stdout.write(
   `${terminalReport(sections)}\n\n${Math.round(seconds)} s, load ${before} before, ${load()} after\n`,
 );
-if (!quick && !fromInsideOnly && !layersOnly) writePage();
+if (!quick && !fromInsideOnly && !layersOnly && !tasksOnly) writePage();
 for (const { check } of sections) if (typeof check === 'string') throw new Error(check);
 if (sections.flatMap((section) => section.bars).some((bar) => !verdict(bar))) process.exitCode = 1;
 
@@ -75,6 +78,14 @@ async function measureLayers(made) {
   await stage('layers of an agent', () =>
     benchLayers(root, world, repositories, quick ? { rounds: 1, further: 5 } : { rounds: 3, further: 20 }),
   );
+}
+
+async function measureTasks(made) {
+  const [repository] = made ?? (await stage('making a repository', () => makeRepositories(world, [1000]), false));
+  const effort = quick
+    ? { rounds: 2, megabytes: [1, 10], changes: [10, 100] }
+    : { rounds: 9, megabytes: [10, 100, 1000], changes: [100, 1000, 10_000] };
+  await stage('tasks of agents', () => benchTasks(world, repository, effort));
 }
 
 async function measureAll() {
@@ -110,6 +121,7 @@ async function measureAll() {
   await stage('scan', () => benchScan(world, large, effort(11, 10)));
   // Last, because it adds commits to the repositories.
   await measureLayers(repositories);
+  await measureTasks(repositories);
 }
 
 async function stage(name, measure, isSection = true) {

@@ -275,6 +275,9 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(run.stdout).toContain('hi\n');
     expect((await machine.ags(['logs', 'bad'])).stdout).not.toMatch(/[\u001b\u0007]/);
     expect((await machine.ags(['logs', 'bad', '--raw'])).stdout).not.toMatch(/[\u001b\u0007]/);
+    await machine.runDemo('worse', 'fail: \u001b]0;title\u0007 no');
+    for (const args of [['show', 'worse'], ['list'], ['logs', 'worse']])
+      expect((await machine.ags(args)).stdout, args.join(' ')).not.toMatch(/[\u001b\u0007]/);
   });
 
   test('removing a task that runs ends it and leaves nothing behind', async () => {

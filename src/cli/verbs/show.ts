@@ -49,7 +49,9 @@ async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<vo
     ...(facts.denied.length === 0 ? [] : [['refused', facts.denied.join(', ')] as [string, string]]),
     ...(facts.sandbox === '' ? [] : [['sandbox', facts.sandbox] as [string, string]]),
   ];
-  ctx.stdout.write(`${paint('bold', visible(facts.name))}\n${meanings(rows)}`);
+  ctx.stdout.write(
+    `${paint('bold', visible(facts.name))}\n${meanings(rows.map(([name, value]) => [name, visible(value)]))}`,
+  );
   if (facts.lastWord !== null) {
     const { showEvent } = await import('../show-event.ts');
     const { eventStyle } = await import('../follow-task.ts');

@@ -1,0 +1,123 @@
+// bench/tasks.mjs: what a task costs beside the work of its agent: to start and end it, to write down what it says, and to
+// bring out what it changed; at sizes that grow tenfold.
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { measure } from './measure.mjs';
+import { number, spread, summary } from './stats.mjs';
+import { calm } from './world.mjs';
+
+const LIMIT_MEMORY = 200;
+
+export async function benchTasks(world, { path }, { rounds, megabytes, changes }) {
+  const actor = world.actors.user;
+  const start = (name, agent) => runTask(world, actor, path, name, agent);
+  const plain = [];
+  const nothing = [];
+  await start('warm', 'sh -c "cat >/dev/null"');
+  for (let round = 0; round < rounds; round += 1) {
+    calm(world);
+    plain.push(measure(actor, world.ags('exec', '--', 'true'), { cwd: path }).wallMs);
+    nothing.push((await start(`nothing-${round}`, 'true')).wallMs);
+  }
+  const said = [];
+  for (const size of megabytes) {
+    const script = `cat >/dev/null; head -c ${size}000000 /dev/zero | tr '\\0' x | fold -w 200`;
+    said.push({ size, ...(await start(`says-${size}`, `sh -c "${script}"`)) });
+  }
+  const changed = [];
+  for (const count of changes) {
+    const script = `perl -e "mkdir 'made'; for (1..${count}) { open F, '>', qq(made/\\$_.txt); print F qq(made \\$_\\n); close F }"`;
+    changed.push({ count, ...(await start(`makes-${count}`, script)) });
+  }
+  return {
+    title: 'Tasks of agents',
+    text: 'The agent is a small program, so what is measured is what ags does around it: queue, layers, sandbox, events, branch. "Whole" is `ags start` until its run is over. Memory is the most that the runner, with its gateway and hooks, has held.',
+    tables: [
+      {
+        caption: 'a task that does nothing',
+        head: ['', 'whole', 'beside'],
+        rows: [
+          [
+            'an agent that does nothing',
+            spread(summary(nothing), 'ms'),
+            `\`ags exec -- true\`: ${spread(summary(plain), 'ms')}`,
+          ],
+        ],
+      },
+      {
+        caption: 'much output',
+        head: ['the agent says', 'whole', 'memory of the runner'],
+        rows: said.map(({ size, wallMs, peakKb }) => [
+          `${size} MB`,
+          `${number(wallMs / 1000)} s`,
+          `${number(peakKb / 1024)} MB`,
+        ]),
+      },
+      {
+        caption: 'many changes',
+        head: ['the agent changes', 'whole', 'of it, onto the branch', 'memory of the runner'],
+        rows: changed.map(({ count, wallMs, outMs, peakKb }) => [
+          `${count} files`,
+          `${number(wallMs / 1000)} s`,
+          `${number(outMs / 1000)} s`,
+          `${number(peakKb / 1024)} MB`,
+        ]),
+      },
+    ],
+    bars: [
+      {
+        name: `a task: memory of the runner whose agent says ${megabytes.at(-1)} MB, MB`,
+        value: summary([(said.at(-1)?.peakKb ?? 0) / 1024]),
+        atMost: LIMIT_MEMORY,
+      },
+    ],
+  };
+}
+
+/** Until its run is over; the memory of its runner is looked at meanwhile. */
+async function runTask(world, actor, path, name, agent) {
+  const [file, ...args] = world.ags('start', name, 'a goal', '--agent', agent, '--json');
+  const began = performance.now();
+  const child = spawn(file, args, {
+    cwd: path,
+    env: actor.env,
+    ...actor.identity,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  child.stdout.resume();
+  let peakKb = 0;
+  const look = setInterval(() => (peakKb = Math.max(peakKb, ...runnersOf(name).map(memoryOf))), 50);
+  await new Promise((resolve) => child.once('close', resolve));
+  clearInterval(look);
+  const wallMs = performance.now() - began;
+  const events = readFileSync(join(actor.home, '.local/state/ags/tasks', name, 'events.jsonl'), 'utf8')
+    .trimEnd()
+    .split('\n');
+  const at = (type) =>
+    Date.parse(JSON.parse(events.findLast((line) => line.includes(`"type":"${type}"`)) ?? '{}').at ?? '');
+  const last = JSON.parse(events.at(-1) ?? '{}');
+  if (!['ready', 'no-changes'].includes(last.state))
+    throw new Error(`the task ${name} did not end well: ${events.at(-1)}`);
+  return { wallMs, peakKb, outMs: at('run.ended') - at('agent.finished') };
+}
+
+function runnersOf(name) {
+  return readdirSync('/proc').filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'latin1').endsWith(`\0__run\0${name}\0`);
+    } catch {
+      return false;
+    }
+  });
+}
+
+function memoryOf(pid) {
+  const file = `/proc/${pid}/status`;
+  try {
+    return existsSync(file) ? Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(file, 'utf8'))?.[1] ?? 0) : 0;
+  } catch {
+    return 0;
+  }
+}

@@ -1,7 +1,7 @@
 // store/merges.ts: the merges of a repository, in order, and the one that is under way.
 // Invariant: what is about to be done is on disk before the first thing changes, and is removed after the last.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { replaceFile } from '../lib/files.ts';
@@ -37,14 +37,14 @@ export interface PendingMove {
   readonly record: MergeRecord;
   readonly workTree: { readonly path: string; readonly gitDir: string } | null;
   readonly index: readonly IndexStep[];
+  /** The directory, of this move alone, with copies of the files that are being replaced. */
+  readonly files: string;
 }
 
 export interface MergePaths {
   readonly root: string;
   readonly lock: string;
   readonly pending: string;
-  /** Copies of the files that are being replaced. */
-  readonly files: string;
 }
 
 export function mergesDir(stateDir: string): string {
@@ -70,7 +70,6 @@ function at(root: string): MergePaths {
     root,
     lock: join(root, 'lock'),
     pending: join(root, 'pending.json'),
-    files: join(root, 'files'),
   };
 }
 
@@ -86,9 +85,18 @@ export function writePending({ pending }: MergePaths, move: PendingMove): void {
   replaceFile(pending, JSON.stringify(move), { durable: true });
 }
 
-export function clearPending({ pending, files }: MergePaths): void {
+/** A place for one move, or for what is computed for it; what is left of it is removed with the next `clearPending`. */
+export function makePlace({ root }: MergePaths): string {
+  return mkdtempSync(join(root, PLACE));
+}
+
+const PLACE = 'place-';
+
+/** What is under way no longer is. Then nobody needs the places any more, nor those that others were killed over. */
+export function clearPending({ root, pending }: MergePaths): void {
   rmSync(pending, { force: true });
-  rmSync(files, { recursive: true, force: true });
+  for (const name of readdirSync(root))
+    if (name.startsWith(PLACE)) rmSync(join(root, name), { recursive: true, force: true });
 }
 
 /** Oldest first. */

@@ -3,6 +3,7 @@
 // What is under way is on disk, so whoever comes next finishes it or takes it back. Nothing that the user has not committed
 // is overwritten: a file that is not what the branch says stops everything before anything has moved.
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { holdFile } from '../lib/flock.ts';
 import { visible } from '../lib/sanitize.ts';
@@ -15,6 +16,7 @@ import {
   addMerge,
   clearPending,
   makeMergeDir,
+  makePlace,
   mergePaths,
   readPending,
   writePending,
@@ -89,8 +91,11 @@ export async function carryOut(planned: PlannedMove, lock: MergeLock): Promise<v
   const { record, repository, staging, workTree, index, changes } = planned;
   const { paths, fd } = lock;
   await sendPack(staging, `${record.to}\n^${record.from}\n`, repository.commonDir, 10 * 60_000);
+  // Of this move alone: what an earlier one has left of its own must never be taken for it.
+  const files = join(makePlace(paths), 'files');
   writePending(paths, {
     record,
+    files,
     workTree: workTree === null ? null : { path: workTree.path, gitDir: workTree.gitDir },
     index,
   });
@@ -101,7 +106,7 @@ export async function carryOut(planned: PlannedMove, lock: MergeLock): Promise<v
         index.map(({ path, after }) => ({ path, entry: after })),
         fd,
       );
-      const outcome = await applyAll({ project: workTree.path, changes, journal: paths.files });
+      const outcome = await applyAll({ project: workTree.path, changes, journal: files });
       const failed = outcome.find((one) => one.outcome !== 'applied');
       if (failed !== undefined && failed.outcome !== 'applied')
         throw inTheWay(
@@ -129,7 +134,7 @@ export async function carryOut(planned: PlannedMove, lock: MergeLock): Promise<v
 /** Called with the lock held: nobody who was killed has a program left that still works. */
 async function recoverMove(world: World, paths: MergePaths, fd: number): Promise<void> {
   const pending = readPending(paths);
-  if (pending === null) return;
+  if (pending === null) return clearPending(paths);
   const { record } = pending;
   if (!existsSync(record.repository)) return clearPending(paths);
   const now = await readRef(record.repository, record.ref);
@@ -161,7 +166,7 @@ async function takeBack(paths: MergePaths, fd: number): Promise<void> {
   const pending = readPending(paths);
   if (pending === null) return;
   if (pending.workTree !== null && existsSync(pending.workTree.path)) {
-    if (existsSync(paths.files)) await undoJournal(paths.files);
+    if (existsSync(pending.files)) await undoJournal(pending.files);
     const { entries } = await readIndex(pending.workTree.gitDir);
     const ours = pending.index.filter(({ path, after }) => sameEntry(entries.get(path) ?? null, after));
     await setEntries(

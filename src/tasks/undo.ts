@@ -1,7 +1,6 @@
 // tasks/undo.ts: take a merge back.
 // Invariant: nothing that came after the merge is lost. If the branch is still where the merge put it, it goes back; otherwise a new
 // commit takes away what the merge brought, by a three-way merge that may find conflicts before anything has changed.
-import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { removeTree } from '../lib/files.ts';
@@ -10,7 +9,7 @@ import type { Repository } from '../git/inspect.ts';
 import { mergeTrees } from '../git/merge-trees.ts';
 import { readRef } from '../git/owner-git.ts';
 import { createStaging, treeOf } from '../git/staging.ts';
-import { readMerges, type MergeRecord, type NumberedMerge } from '../store/merges.ts';
+import { makePlace, readMerges, type MergeRecord, type NumberedMerge } from '../store/merges.ts';
 import { userOf } from './bring-out.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { repositoryOf } from './merge.ts';
@@ -33,7 +32,7 @@ export function undoMerge(world: World, project: string, task: string | undefine
     const repository = await repositoryOf(world, project);
     using lock = await lockMerges(world, repository.commonDir);
     const merge = lastMerge(readMerges(lock.paths), task);
-    const staging = mkdtempSync(join(lock.paths.root, 'undo-'));
+    const staging = makePlace(lock.paths);
     try {
       createStaging(staging, repository.objectFormat, {
         bare: true,

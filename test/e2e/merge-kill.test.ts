@@ -13,17 +13,11 @@ const ROUNDS = 30;
 /** Kills it `afterMs` after it was started, or after the first thing that it writes down. */
 async function killed(machine: Machine, args: readonly string[], since: Since, afterMs: number): Promise<boolean> {
   const child = machine.start(args);
-  let over = false;
-  const ended = new Promise<boolean>((resolve) =>
-    child.on('exit', (_code, signal) => {
-      over = true;
-      resolve(signal === 'SIGKILL');
-    }),
-  );
+  const ended = new Promise<boolean>((resolve) => child.on('exit', (_code, signal) => resolve(signal === 'SIGKILL')));
   child.stdout?.resume();
   child.stderr?.resume();
   child.stdin?.end();
-  while (since === 'pending' && !over && !isPending(machine)) await sleep(1);
+  if (since === 'pending') while (child.exitCode === null && !isPending(machine)) await sleep(1);
   await Promise.race([sleep(afterMs), ended]);
   child.kill('SIGKILL');
   return ended;

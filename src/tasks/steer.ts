@@ -92,7 +92,8 @@ function goOn(world: World, stored: StoredTask, text: string): boolean {
   const { endedAtMs: _ended, reason: _reason, ...rest } = run;
   // An interrupted run is still called running.
   const state = isUnderWay(run.state) ? 'queued' : advance(run.state, 'queued');
-  const next = { ...rest, state, exitCode: null, runner: ownIdentity() };
+  // What was decided about its files so far may no longer be about what they are then.
+  const next = { ...rest, state, exitCode: null, settled: [], ignoredDiscarded: false, runner: ownIdentity() };
   writeRun(paths, next, { durable: true });
   spawnRunner(world, paths, stored.task.id, next);
   return true;

@@ -137,6 +137,15 @@ describe('trust', () => {
       'gateway.admin': '127.0.0.1:9180',
       'gateway.log': '/tmp/log',
       'gateway.tokenFile': '/tmp/token',
+      'setup.run': ['npm ci'],
+      'setup.inputs': ['package-lock.json'],
+      'setup.timeout': '1h',
+      'tasks.agent': 'claude',
+      'tasks.model': 'opus',
+      'tasks.parallel': 3,
+      'tasks.time': '2h',
+      'tasks.cost': 5,
+      'tasks.turns': 10,
       'review.risky': ['x'],
     };
     const keys = listKeys().filter(({ path, kind }) => kind !== 'section' && !path.includes('[]'));

@@ -218,10 +218,10 @@ export function createVisits(input: VisitsInput): Visits {
 
 // To find the program behind a connection takes a look at every process inside: not for more than a few in a second.
 const LOOKS_PER_SECOND = 10;
-// The kernel goes through all connections of the machine for a look, those closed within the last minute included. Where that
-// takes long, it is done seldom.
-const QUICK_MS = 5;
-const REST = 20;
+// The kernel goes through all connections of the machine for a look, those closed within the last minute included. What all looks
+// together take is held to a small share of the time, with enough in hand for whoever comes now and then.
+const IN_HAND_MS = 1000;
+const SHARE = 0.05;
 
 function createAskers(
   who: VisitsInput['who'],
@@ -229,21 +229,21 @@ function createAskers(
 ): { ask(peerPort: number | undefined): Promise<string | undefined> | null } {
   let second = 0;
   let looks = 0;
-  let lastMs = 0;
-  let restUntil = 0;
+  let inHandMs = IN_HAND_MS;
+  let countedAt = now();
   return {
     ask(peerPort) {
       if (who === null || peerPort === undefined) return null;
       const begun = now();
       const current = Math.floor(begun / 1000);
       if (current !== second) [second, looks] = [current, 0];
-      if (begun < restUntil || ++looks > LOOKS_PER_SECOND) return null;
-      if (lastMs > QUICK_MS) restUntil = begun + lastMs * REST;
+      inHandMs = Math.min(IN_HAND_MS, inHandMs + (begun - countedAt) * SHARE);
+      countedAt = begun;
+      if (inHandMs <= 0 || ++looks > LOOKS_PER_SECOND) return null;
       return who(peerPort)
         .catch(() => undefined)
         .finally(() => {
-          lastMs = now() - begun;
-          if (lastMs > QUICK_MS) restUntil = Math.max(restUntil, begun + lastMs * REST);
+          inHandMs -= now() - begun;
         });
     },
   };

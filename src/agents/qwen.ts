@@ -112,8 +112,10 @@ function plan(input: AgentInput): AgentPlan {
   };
 }
 
-function settings({ hooks }: AgentInput): object {
+function settings({ hooks, mode }: AgentInput): object {
   return {
+    // Commands of a turn without a person need no terminal; in one, some were said to be hung up that had come to their end.
+    ...(mode === 'headless' ? { tools: { shell: { enableInteractiveShell: false } } } : {}),
     general: { enableAutoUpdate: false, checkForUpdates: false },
     privacy: { usageStatisticsEnabled: false },
     telemetry: { enabled: false },

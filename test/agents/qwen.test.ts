@@ -90,6 +90,11 @@ describe('the plan of Qwen Code', () => {
               "telemetry": {
                 "enabled": false,
               },
+              "tools": {
+                "shell": {
+                  "enableInteractiveShell": false,
+                },
+              },
             },
           ],
         ],

@@ -24,15 +24,17 @@ export interface FoundSignIn {
 /** What `ags auth` has stored; otherwise a variable of the user's environment. null: not signed in, or no account is needed. */
 export async function findSignIn(world: World, agent: Agent): Promise<FoundSignIn | null> {
   const stored = readCredential(world.stateDir, agent.name);
-  const signIn =
-    stored === null
-      ? undefined
-      : agent.signIns.find(({ kind, secret }) => kind === stored.kind && secret.host === stored.host);
+  const signIn = stored === null ? undefined : agent.signIns.find((one) => isFor(stored, one));
   if (stored !== null && signIn !== undefined)
     return { signIn, secret: ruleFor(agent, signIn, sourceOf(world, agent, signIn, stored)) };
   for (const one of agent.signIns)
     for (const env of one.found) if (isSet(world, env)) return { signIn: one, secret: ruleFor(agent, one, { env }) };
   return null;
+}
+
+/** A credential without a host was kept when there was one of its kind. */
+function isFor({ kind, host }: Credential, signIn: SignIn): boolean {
+  return kind === signIn.kind && (host === '' || host === signIn.secret.host);
 }
 
 export function secretName(agent: string): string {

@@ -1,35 +1,17 @@
 // bench/layers-run.mjs: makes a workspace for an agent as its runner does, and prints how long that took.
 // Arguments: the directory of the built code, then one JSON value: { tasks, commit }.
 import { mkdirSync } from 'node:fs';
-import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
 
 const [code, wish] = process.argv.slice(2);
 const load = (file) => import(join(code, file));
+const { makeWorld } = await load('cli/make-world.js');
 const { createAgentRun } = await load('tasks/agent-run.js');
 const { prepareLayers } = await load('tasks/layers.js');
 const { planRun } = await load('tasks/prepare.js');
 const { taskPaths } = await load('store/layout.js');
 const { tasks, commit } = JSON.parse(wish);
-const home = process.env.HOME;
-const world = {
-  cwd: process.cwd(),
-  home,
-  env: process.env,
-  uid: process.getuid(),
-  gid: process.getgid(),
-  userName: 'dev',
-  shell: '/bin/sh',
-  stateDir: join(home, '.local/state/ags'),
-  cacheDir: join(home, '.cache/ags'),
-  configFile: join(home, '.config/ags/config.yaml'),
-  memoryBytes: totalmem(),
-  kernel: release(),
-  platform: process.platform,
-  nodeArch: process.arch,
-  pid: process.pid,
-  now: () => new Date(),
-};
+const world = makeWorld(process.env);
 const plan = await planRun(world, {});
 const times = [];
 for (const task of tasks) {

@@ -1,10 +1,8 @@
 // cli/main.ts: the one entry. Finds the verb, loads it alone, runs it, and turns whatever goes wrong into a sentence.
-import { userInfo, totalmem, release } from 'node:os';
-import { join } from 'node:path';
 import { isatty } from 'node:tty';
 import { AgsError, ERRORS, EXIT } from '../protocol/errors.ts';
-import type { World } from '../tasks/world.ts';
 import { closeInherited } from '../lib/inherited.ts';
+import { makeWorld } from './make-world.ts';
 import { parseVerb } from './parse.ts';
 import type { Context, Verb } from './verb.ts';
 import { VERBS, type VerbName } from './verbs.ts';
@@ -94,36 +92,6 @@ function makeContext(): Context {
   };
 }
 
-function makeWorld(env: NodeJS.ProcessEnv): World {
-  const uid = process.getuid?.() ?? 0;
-  // The account database is asked only for what the environment does not say.
-  const account =
-    env['HOME'] && env['USER'] && env['SHELL']
-      ? { home: env['HOME'], name: env['USER'], shell: env['SHELL'] }
-      : readAccount();
-  const home = absolute(env['HOME']) ?? account.home;
-  return {
-    cwd: process.cwd(),
-    home,
-    env,
-    uid,
-    gid: process.getgid?.() ?? 0,
-    userName: account.name,
-    shell: env['SHELL'] ?? account.shell,
-    stateDir: join(absolute(env['XDG_STATE_HOME']) ?? join(home, '.local/state'), 'ags'),
-    cacheDir: join(absolute(env['XDG_CACHE_HOME']) ?? join(home, '.cache'), 'ags'),
-    dataDir: join(absolute(env['XDG_DATA_HOME']) ?? join(home, '.local/share'), 'ags'),
-    configFile: join(absolute(env['XDG_CONFIG_HOME']) ?? join(home, '.config'), 'ags/config.yaml'),
-    memoryBytes: totalmem(),
-    kernel: release(),
-    platform: process.platform,
-    nodeArch: process.arch,
-    pid: process.pid,
-    self: [process.execPath, process.argv[1] ?? ''],
-    now: () => new Date(),
-  };
-}
-
 /** Whoever reads our output may stop reading, as "head" does: that is the end, not an error. */
 function untilClosed(stream: NodeJS.WriteStream): NodeJS.WriteStream {
   if (stream.listenerCount('error') > 0) return stream;
@@ -131,19 +99,4 @@ function untilClosed(stream: NodeJS.WriteStream): NodeJS.WriteStream {
     if (error.code !== 'EPIPE') throw error;
     process.exit(EXIT.done);
   });
-}
-
-/** The specification of these variables: what is empty or relative counts as not set. */
-function absolute(path: string | undefined): string | undefined {
-  return path?.startsWith('/') === true ? path : undefined;
-}
-
-function readAccount(): { name: string; home: string; shell: string } {
-  try {
-    const info = userInfo();
-    return { name: info.username, home: info.homedir, shell: info.shell ?? '/bin/sh' };
-  } catch {
-    // A uid without an account, as in many containers.
-    return { name: 'user', home: '/', shell: '/bin/sh' };
-  }
 }

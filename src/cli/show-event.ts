@@ -40,15 +40,15 @@ const SHOW: Readonly<Record<string, Show>> = {
     const prompt = text(e['prompt']);
     return [
       dim(s, `${who} started${s.verbose ? `: ${visible(text(e['sandbox']))}` : ''}`),
-      ...(prompt === '' ? [] : paragraph(prompt, s, '> ')),
+      ...(prompt === '' ? [] : paragraph(prompt, '> ')),
     ];
   },
   'turn.ended': () => [],
-  'message.sent': (e, s) => paragraph(text(e['text']), s, '> '),
+  'message.sent': (e) => paragraph(text(e['text']), '> '),
   'agent.started': (e, s) =>
     s.verbose ? [dim(s, `session ${visible(text(e['session']))}, model ${visible(text(e['model']))}`)] : [],
-  'agent.said': (e, s) => paragraph(text(e['text']), s, ''),
-  'agent.thought': (e, s) => (s.verbose ? paragraph(text(e['text']), s, '  ').map((line) => dim(s, line)) : []),
+  'agent.said': (e) => paragraph(text(e['text']), ''),
+  'agent.thought': (e, s) => (s.verbose ? paragraph(text(e['text']), '  ').map((line) => dim(s, line)) : []),
   'agent.waited': (e, s) => [s.paint('yellow', `  waits for its model: ${cut(text(e['why']), s.width - 24)}`)],
   'agent.asked': (e, s) => [s.paint('yellow', `  asks: ${visible(text(e['question']))}`)],
   'agent.used': () => [],
@@ -144,7 +144,7 @@ export function describeAction(action: Action | undefined, tool: string, width: 
 }
 
 /** What the agent says, as it says it: its own lines, made harmless. */
-function paragraph(words: string, _style: EventStyle, prefix: string): string[] {
+function paragraph(words: string, prefix: string): string[] {
   const clean = createSanitizer({ maxLine: 4096 });
   const shown = clean.push(words) + clean.end();
   return shown

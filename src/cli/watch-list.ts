@@ -1,5 +1,6 @@
 // cli/watch-list.ts: `ags list --watch`: the list, drawn anew in place while it changes.
 import { EXIT } from '../protocol/errors.ts';
+import { pause } from '../lib/pause.ts';
 import { listTasks } from '../tasks/list.ts';
 import { createPaint } from './colour.ts';
 import type { Context } from './verb.ts';
@@ -26,14 +27,7 @@ export async function watchList(all: boolean, ctx: Context): Promise<number> {
       lines = fitting.length;
       shown = text;
     }
-    await new Promise<void>((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        resolve();
-      };
-      const timer = setTimeout(done, LOOK_MS);
-      over.signal.addEventListener('abort', done, { once: true });
-    });
+    await pause(LOOK_MS, over.signal);
   }
   return EXIT.done;
 }

@@ -1,5 +1,8 @@
 // store/follow-events.ts: the events of a task as they come, from any point on, without holding more than a line in memory.
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
+import { followFile, type FileFollower } from '../lib/follow-file.ts';
+import { createLines } from '../lib/lines.ts';
+import { pause } from '../lib/pause.ts';
 import type { EventLine } from './events.ts';
 
 /** Calls for every event after `after`, until the signal, or until `isOver` when all that is there was read. The file may come into being later. */
@@ -12,7 +15,7 @@ export async function followEvents(
     while (!options.signal.aborted) {
       reader.readOn();
       if (options.isOver?.() === true) return;
-      await pause(options.signal);
+      await pause(FOLLOW_MS, options.signal);
     }
     reader.readOn();
   } finally {
@@ -37,13 +40,7 @@ export function lastEvents(file: string): EventLine[] {
     const piece = Buffer.alloc(size - start);
     readSync(fd, piece, 0, piece.length, start);
     const lines = piece.toString('utf8').split('\n');
-    return (start === 0 ? lines : lines.slice(1)).flatMap((line) => {
-      try {
-        return [JSON.parse(line) as EventLine];
-      } catch {
-        return [];
-      }
-    });
+    return (start === 0 ? lines : lines.slice(1)).flatMap((line) => parseEvent(line) ?? []);
   } finally {
     closeSync(fd);
   }
@@ -51,57 +48,22 @@ export function lastEvents(file: string): EventLine[] {
 
 const FOLLOW_MS = 60;
 const CHUNK = 64 * 1024;
+/** Longer than any line that is written. */
+const MAX_LINE = 16 * 2 ** 20;
 
-function openReader(
-  file: string,
-  onEvent: (event: EventLine) => void,
-  after: number,
-): { readOn(): void; close(): void } {
-  const chunk = Buffer.alloc(CHUNK);
-  let held: Buffer[] = [];
-  let fd = -1;
-  const take = (line: string): void => {
-    try {
-      const event = JSON.parse(line) as EventLine;
-      if (event.seq > after) onEvent(event);
-    } catch (error) {
-      // A line that a power cut has cut short.
-      if (!(error instanceof SyntaxError)) throw error;
-    }
-  };
-  return {
-    readOn() {
-      if (fd < 0 && existsSync(file)) fd = openSync(file, 'r');
-      if (fd < 0) return;
-      for (;;) {
-        const length = readSync(fd, chunk, 0, CHUNK, null);
-        if (length === 0) return;
-        let start = 0;
-        for (let end = chunk.indexOf(LF); end >= 0 && end < length; end = chunk.indexOf(LF, start)) {
-          const piece = chunk.subarray(start, end);
-          take(held.length === 0 ? piece.toString('utf8') : Buffer.concat([...held, piece]).toString('utf8'));
-          held = [];
-          start = end + 1;
-        }
-        if (start < length) held.push(Buffer.from(chunk.subarray(start, length)));
-      }
-    },
-    close() {
-      if (fd >= 0) closeSync(fd);
-    },
-  };
+function openReader(file: string, onEvent: (event: EventLine) => void, after: number): FileFollower {
+  const lines = createLines(MAX_LINE, (line) => {
+    const event = parseEvent(line);
+    if (event !== null && event.seq > after) onEvent(event);
+  });
+  return followFile(file, (chunk) => lines.push(chunk));
 }
 
-const LF = 0x0a;
-
-function pause(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, FOLLOW_MS);
-    signal.addEventListener('abort', done);
-  });
+/** null: a power cut has cut it short. */
+function parseEvent(line: string): EventLine | null {
+  try {
+    return JSON.parse(line) as EventLine;
+  } catch {
+    return null;
+  }
 }

@@ -3,6 +3,8 @@
 import { hash } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import type { Decision } from '../protocol/network.ts';
+import { followFile } from '../lib/follow-file.ts';
+import { pause } from '../lib/pause.ts';
 import type { NetworkRun } from './network-log.ts';
 
 export interface NetworkRecord {
@@ -47,40 +49,21 @@ export async function followNetworkLog(
   signal: AbortSignal,
 ): Promise<number | null> {
   const reader = createReader(onDecision);
-  const chunk = Buffer.alloc(64 * 1024);
-  let fd = -1;
-  const readOn = (): void => {
-    if (fd < 0 && existsSync(file)) fd = openSync(file, 'r');
-    if (fd < 0) return;
-    for (let length = -1; length !== 0; reader.push(chunk.subarray(0, length)))
-      length = readSync(fd, chunk, 0, chunk.length, null);
-  };
+  const follower = followFile(file, (chunk) => reader.push(chunk));
   try {
     while (!signal.aborted && reader.brokenAt() === null) {
-      readOn();
+      follower.readOn();
       await pause(FOLLOW_MS, signal);
     }
     // What was written between the last look and the end.
-    readOn();
+    follower.readOn();
     return reader.brokenAt();
   } finally {
-    if (fd >= 0) closeSync(fd);
+    follower.close();
   }
 }
 
 const FOLLOW_MS = 100;
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
-  });
-}
 
 /** Takes the bytes of a log in pieces, cut anywhere. */
 function createReader(onDecision?: (decision: Decision) => void): {

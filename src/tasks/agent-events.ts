@@ -16,9 +16,9 @@ export function createRecorder(nowMs: () => number, write: (event: Loggable) => 
     if (event.type === 'tool.finished') {
       const at = started.get(event.id);
       started.delete(event.id);
-      return write({ ...(at === undefined ? {} : { durationMs: nowMs() - at }), ...cut(event) });
+      return write({ ...(at === undefined ? {} : { durationMs: nowMs() - at }), ...(shorten(event) as Loggable) });
     }
-    write(cut(event));
+    write(shorten(event) as Loggable);
   };
 }
 
@@ -26,10 +26,6 @@ const MAX_OPEN = 1000;
 const MAX_TEXT = 16 * 1024;
 
 /** Long texts keep their beginning, and say how long they were. */
-function cut(event: AgentEvent): Loggable {
-  return shorten(event) as Loggable;
-}
-
 function shorten(value: unknown): unknown {
   if (typeof value === 'string')
     return value.length <= MAX_TEXT ? value : `${value.slice(0, MAX_TEXT)}… (${value.length} characters in all)`;

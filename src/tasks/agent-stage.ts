@@ -10,6 +10,7 @@ import type { Goal } from '../protocol/task.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { findProgram, type AgentProgram } from './agent-programs.ts';
+import type { BringOutDetails } from './bring-out.ts';
 import { findSignIn, signInNeeded, type FoundSignIn } from './credentials.ts';
 import { prepareLayers, type LayersWish, type PreparedLayers } from './layers.ts';
 import { ENDPOINT_PORT } from './network-plan.ts';
@@ -30,6 +31,11 @@ export function agentOf(goal: Pick<Goal, 'agent' | 'command'>): Agent {
   throw new AgsError('usage.invalid', `There is no agent called "${goal.agent}".`, {
     hint: `There are ${AGENTS.map(({ name }) => name).join(', ')}; any other program is given as a command: --agent "./my-agent --fast"`,
   });
+}
+
+/** As whom its work is brought out, and what of it is none. */
+export function authorOf(agent: Agent): BringOutDetails {
+  return { agentTitle: agent.title, agentEmail: `${agent.name}@ags.invalid`, scratch: agent.scratch };
 }
 
 /** Refuses what cannot work before anything is made: an agent that is not installed, not signed in, or whose sign-in has run out. */

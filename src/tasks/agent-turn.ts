@@ -7,20 +7,17 @@ import type { AgentEvent } from '../protocol/agent-event.ts';
 import type { Decision } from '../protocol/network.ts';
 import { createLines } from '../lib/lines.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
-import { openCgroup } from '../sandbox/cgroup.ts';
 import { INSIDE_HOST, INSIDE_HOST_SCRIPT, insideHostArgv } from '../sandbox/inside-host.ts';
-import { createNative } from '../sandbox/native.ts';
 import type { EventLog } from '../store/events.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { createRecorder } from './agent-events.ts';
 import { createAgentRun, describeAgentRun } from './agent-run.ts';
-import { endpointOf, type AgentStage } from './agent-stage.ts';
+import { authorOf, endpointOf, type AgentStage } from './agent-stage.ts';
 import { startInside, type Inside } from './inside.ts';
 import type { PreparedLayers } from './layers.ts';
-import { nativeOptions } from './run.ts';
 import { withDoors, type RunHooks } from './run-hooks.ts';
 import { openRunNetwork, type RunNetwork } from './run-network.ts';
-import { supervise } from './supervise.ts';
+import { NO_SIGNALS, supervise } from './supervise.ts';
 import { createHub, type TerminalHub } from './terminal-hub.ts';
 import type { World } from './world.ts';
 
@@ -84,12 +81,6 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
   const spec = input.fresh
     ? await createAgentRun(world, plan, paths, task.name, input.prepared, more)
     : describeAgentRun(world, plan, paths, task.name, input.prepared, more);
-  await using cgroup = openCgroup(plan.host.cgroupPlan, task.id, spec.limits);
-  const options = await nativeOptions(world, plan, spec, paths.runDir, task.id, {
-    files: cgroup.enterFiles,
-    prefix: cgroup.prefix,
-    env: cgroup.env,
-  });
   const denied = createDenials(events);
   await using network = openRunNetwork({
     world,
@@ -116,6 +107,8 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
   try {
     const outcome = await supervise({
       world,
+      plan,
+      id: task.id,
       network: {
         onDoor(name, handle) {
           if (name === 'hooks') input.hooks.onDoor(name, handle as never);
@@ -134,10 +127,8 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
       },
       spec,
       paths,
-      cgroup,
-      signals: { early: null, passTo: () => undefined, [Symbol.dispose]: () => undefined },
-      backend: createNative(options),
-      holdsMemory: plan.host.cgroupPlan.kind !== 'none' && plan.host.cgroupPlan.holds.includes('memory'),
+      // The desk has its own way to stop it.
+      signals: NO_SIGNALS,
       onStart(sandbox) {
         streamsOver = interactive ? Promise.resolve() : stream.read(sandbox);
         terminal = interactive ? openTerminal(sandbox, command) : null;
@@ -182,12 +173,8 @@ function planAgent(input: TurnInput, interactive: boolean): AgentPlan {
 function whoCommits({ plan, agent }: AgentStage): Record<string, string> {
   const settings = plan.project.repository?.settings;
   if (settings?.has('user.name') === true && settings.has('user.email')) return {};
-  return Object.fromEntries(
-    ['AUTHOR', 'COMMITTER'].flatMap((who) => [
-      [`GIT_${who}_NAME`, agent.title],
-      [`GIT_${who}_EMAIL`, `${agent.name}@ags.invalid`],
-    ]),
-  );
+  const { agentTitle: name, agentEmail: email } = authorOf(agent);
+  return { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email };
 }
 
 /** The home is the agent's: what is put into it is put there from inside, where a link leads nowhere else. */

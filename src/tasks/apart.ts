@@ -20,14 +20,12 @@ import { hostPath, sandboxPath, type Mount, type SandboxSpec } from '../protocol
 import { loadConfig } from '../config/load.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { giveTree, removeTree } from '../lib/files.ts';
-import { openCgroup } from '../sandbox/cgroup.ts';
 import { readMachine } from '../sandbox/machine.ts';
-import { createNative } from '../sandbox/native.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { OFFLINE, prepareNetwork } from './network-plan.ts';
 import { describeRun, type RunPlan } from './prepare.ts';
 import { workspaceKind } from './ready.ts';
-import { nativeOptions, type RunRequest } from './run.ts';
+import type { RunRequest } from './run.ts';
 import { openRunNetwork, type DeniedHost } from './run-network.ts';
 import { catchSignals, supervise } from './supervise.ts';
 import { inspectWorld, type World } from './world.ts';
@@ -89,12 +87,6 @@ export async function runApart<T>(
     const { config, plan } = await planApart(world, dir, request);
     const spec = describeSpec(world, plan, paths, request);
     using signals = catchSignals();
-    await using cgroup = openCgroup(plan.host.cgroupPlan, request.name, spec.limits);
-    const options = await nativeOptions(world, plan, spec, paths.runDir, request.name, {
-      files: cgroup.enterFiles,
-      prefix: cgroup.prefix,
-      env: cgroup.env,
-    });
     await using network = openRunNetwork({
       world,
       id: request.name,
@@ -109,14 +101,13 @@ export async function runApart<T>(
     using _look = lookNowAndThen(dir, request.onLook);
     const { exitCode, ended } = await supervise({
       world,
+      plan,
+      id: request.name,
       network,
       request: { ...request, openStdio: request.openStdio ?? intoFile(output) },
       spec,
       paths,
-      cgroup,
       signals,
-      backend: createNative(options),
-      holdsMemory: plan.host.cgroupPlan.kind !== 'none' && plan.host.cgroupPlan.holds.includes('memory'),
       onStart: () => undefined,
     });
     const said = readStart(output);

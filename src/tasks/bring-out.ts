@@ -12,7 +12,7 @@ import { BROUGHT_LIMITS, judgeHistory, requireWhole } from '../git/brought.ts';
 import { oneLine, readCommit, signature, withTrailers, writeCommit, type Person } from '../git/commit-text.ts';
 import { realFile } from '../git/copy-real.ts';
 import { stagingGit } from '../git/host-git.ts';
-import { inspectRepository, type Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/inspect.ts';
 import { objectStores } from '../git/object-stores.ts';
 import { moveRef, readRef, sendPack } from '../git/owner-git.ts';
 import { createStaging, receivePack } from '../git/staging.ts';
@@ -23,6 +23,7 @@ import { captureFrom } from './agent-capture.ts';
 import { readCapture } from './capture.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { openQuestions, type Ask } from './question.ts';
+import { repositoryAt } from './project.ts';
 import type { World } from './world.ts';
 
 export interface BroughtOut {
@@ -98,11 +99,7 @@ async function bring(world: World, stored: StoredTask, details: BringOutDetails)
 }
 
 async function findRepository(world: World, { task }: StoredTask): Promise<Repository> {
-  const repository = await inspectRepository(task.project, {
-    home: world.home,
-    configHome: world.env['XDG_CONFIG_HOME'],
-    cacheDir: world.cacheDir,
-  });
+  const repository = await repositoryAt(world, task.project);
   if (repository !== null) return repository;
   throw new AgsError('project.unsuitable', `There is no git repository at ${visible(task.project)} any more.`, {
     hint: 'Put it back where it was. What the agent did is kept in the task.',

@@ -8,7 +8,7 @@ import type { Refusal } from '../protocol/changes.ts';
 import { giveTree, removeTree, replaceFile } from '../lib/files.ts';
 import { formatSize } from '../lib/units.ts';
 import { CHECK_IGNORE, ignoredOnHost, ignoreInput, parseIgnored, trackedFiles } from '../git/ignored.ts';
-import { inspectRepository, type Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/inspect.ts';
 import { createStaging, listTree, receivePack } from '../git/staging.ts';
 import { inspectName } from '../review/names.ts';
 import { opaqueProbe, parseOpaque } from '../review/opaque.ts';
@@ -17,6 +17,7 @@ import { INSIDE } from '../sandbox/question.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { listCopy } from './list-copy.ts';
 import { openQuestions, type Ask } from './question.ts';
+import { repositoryAt } from './project.ts';
 import type { World } from './world.ts';
 
 export interface Capture {
@@ -202,11 +203,7 @@ async function findIgnored(
   cover: readonly string[],
 ): Promise<Set<string>> {
   const configHome = world.env['XDG_CONFIG_HOME'];
-  const repository = await inspectRepository(task.task.project, {
-    home: world.home,
-    configHome,
-    cacheDir: world.cacheDir,
-  });
+  const repository = await repositoryAt(world, task.task.project);
   if (repository === null || entries.length === 0) return new Set();
   const pathsOf = (kind: 'written' | 'deleted'): string[] => entries.filter((e) => e.kind === kind).map((e) => e.path);
   const tree = { project: task.task.project, home: world.home, configHome };

@@ -4,7 +4,7 @@
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
 import { signature, withTrailers, writeCommit } from '../git/commit-text.ts';
-import { inspectRepository, type Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/inspect.ts';
 import { mergeTrees } from '../git/merge-trees.ts';
 import { readRef } from '../git/owner-git.ts';
 import { treeOf, writeTree } from '../git/staging.ts';
@@ -17,6 +17,7 @@ import { carryOut, lockMerges, planMove, type PlannedMove } from './move-branch.
 import { list, shortName } from './move-files.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { settleState } from './settle-merge.ts';
+import { repositoryAt } from './project.ts';
 import type { World } from './world.ts';
 
 export interface MergeRequest {
@@ -87,11 +88,7 @@ async function resultOf(world: World, stored: StoredTask): Promise<AgentResult> 
 }
 
 export async function repositoryOf(world: World, project: string): Promise<Repository> {
-  const repository = await inspectRepository(project, {
-    home: world.home,
-    configHome: world.env['XDG_CONFIG_HOME'],
-    cacheDir: world.cacheDir,
-  });
+  const repository = await repositoryAt(world, project);
   if (repository === null)
     throw new AgsError('project.unsuitable', `There is no git repository at ${project}.`, {
       hint: 'Go into the one that the task was started in.',

@@ -12,7 +12,7 @@ import type { Launch } from '../sandbox/native-launch.ts';
 import { taskPaths } from '../store/layout.ts';
 import { borrowedObjectsOf, describeRun, planRun } from './prepare.ts';
 import type { Project } from './project.ts';
-import { nativeOptions } from './run.ts';
+import { nativeOptions } from './native-options.ts';
 import { describeStrength } from './strength.ts';
 import type { World } from './world.ts';
 

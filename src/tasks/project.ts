@@ -34,6 +34,22 @@ export async function findProject(input: {
   return { root, identity, repository };
 }
 
+/** null: it is in none. */
+export function repositoryAt(
+  world: {
+    readonly home: string;
+    readonly cacheDir: string;
+    readonly env: Readonly<Record<string, string | undefined>>;
+  },
+  directory: string,
+): Promise<Repository | null> {
+  return inspectRepository(directory, {
+    home: world.home,
+    configHome: world.env['XDG_CONFIG_HOME'],
+    cacheDir: world.cacheDir,
+  });
+}
+
 function realDirectory(path: string): string {
   const real = tryReal(path);
   if (real === null || !statSync(real).isDirectory())

@@ -9,7 +9,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { readMachine } from '../sandbox/machine.ts';
 import { createNative } from '../sandbox/native.ts';
 import { planQuestion } from '../sandbox/question.ts';
-import { nativeOptions } from './run.ts';
+import { nativeOptions } from './native-options.ts';
 import { inspectWorld, type World } from './world.ts';
 
 const DEADLINE_MS = 10 * 60_000;

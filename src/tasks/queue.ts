@@ -4,8 +4,9 @@
 import { loadavg } from 'node:os';
 import { readFileSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RunState } from '../protocol/run-state.ts';
+import { isUnderWay } from '../protocol/run-state.ts';
 import { tryLock } from '../lib/lock.ts';
+import { pause } from '../lib/pause.ts';
 import { freeFloor } from '../sandbox/limits.ts';
 import { formatSize } from '../lib/units.ts';
 import { readEntries } from './entries.ts';
@@ -47,13 +48,11 @@ async function tryEnter(input: QueueInput): Promise<string | null> {
   return why;
 }
 
-const UNDER_WAY: readonly RunState[] = ['preparing', 'running', 'needs-you'];
-
 async function reasonToWait({ world, id, parallel, cores }: QueueInput): Promise<string | null> {
   const agents = (await readEntries(world.stateDir)).flatMap((entry) =>
     entry.kind === 'whole' && entry.stored.live && entry.stored.task.kind === 'agent' ? [entry.stored] : [],
   );
-  const running = agents.filter(({ run }) => UNDER_WAY.includes(run.state)).length;
+  const running = agents.filter(({ run }) => isUnderWay(run.state) && run.state !== 'queued').length;
   const before = agents.filter(({ task, run }) => run.state === 'queued' && task.id !== id);
   const mine = agents.find(({ task }) => task.id === id);
   const ahead = before.filter(
@@ -92,15 +91,3 @@ function loadRoom(cores: number): string | null {
 
 /** Agents mostly wait for their models; only a machine that is clearly behind keeps them back. */
 const BUSY = 3;
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
-  });
-}

@@ -1,15 +1,10 @@
 // tasks/run.ts: the road. A command over a project, in a fresh sandbox, from start to what it changed.
-import { statSync } from 'node:fs';
 import type { RunFile, TaskFile } from '../protocol/task.ts';
 import { advance } from '../protocol/run-state.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { serveControl } from '../lib/control.ts';
 import { ownIdentity } from '../lib/liveness.ts';
-import { openCgroup } from '../sandbox/cgroup.ts';
-import { chooseStage, ensureWhiteout } from '../sandbox/host.ts';
-import { createNative, type NativeOptions } from '../sandbox/native.ts';
 import type { Stdio } from '../sandbox/backend.ts';
-import type { SandboxSpec } from '../protocol/spec.ts';
 import { createTask, removeTask, slug, writeRun } from '../store/tasks.ts';
 import { createRun, planRun, type RunPlan } from './prepare.ts';
 import { openRunNetwork, type DeniedHost } from './run-network.ts';
@@ -57,12 +52,6 @@ async function runTask(world: World, request: RunRequest): Promise<RunResult> {
   let keep = false;
   try {
     const spec = await createRun(world, plan, paths, id);
-    await using cgroup = openCgroup(plan.host.cgroupPlan, id, spec.limits);
-    const options = await nativeOptions(world, plan, spec, paths.runDir, id, {
-      files: cgroup.enterFiles,
-      prefix: cgroup.prefix,
-      env: cgroup.env,
-    });
     await using network = openRunNetwork({
       world,
       id,
@@ -77,14 +66,13 @@ async function runTask(world: World, request: RunRequest): Promise<RunResult> {
     const control = plan.network.spec.kind === 'gateway' ? serveControl(paths.root, network.answer) : null;
     const outcome = await supervise({
       world,
+      plan,
+      id,
       network,
       request,
       spec,
       paths,
-      cgroup,
       signals,
-      backend: createNative(options),
-      holdsMemory: plan.host.cgroupPlan.kind !== 'none' && plan.host.cgroupPlan.holds.includes('memory'),
       onStart: () => writeRun(paths, { ...run, state: advance(run.state, 'running') }),
     }).finally(() => control?.close());
     const changed = await import('./changed.ts').then(({ hasChanges }) => hasChanges(paths, plan));
@@ -144,46 +132,6 @@ function firstRun(world: World, plan: RunPlan): RunFile {
     settled: [],
     ignoredDiscarded: false,
   };
-}
-
-export async function nativeOptions(
-  world: World,
-  plan: Pick<RunPlan, 'host' | 'overlays' | 'namespaces'>,
-  spec: SandboxSpec,
-  runDir: string,
-  mark: string,
-  cgroup: NativeOptions['cgroup'],
-): Promise<NativeOptions> {
-  const sources = spec.mounts.flatMap((m) =>
-    m.kind === 'bind'
-      ? [m.from]
-      : m.kind === 'workspace' && m.workspace.kind !== 'copy'
-        ? m.workspace.layers.map(({ path }) => path)
-        : [],
-  );
-  return {
-    runDir,
-    whiteout: await ensureWhiteout(world.stateDir),
-    callerIsRoot: world.uid === 0,
-    owner: ownerOf(spec),
-    arch: plan.host.arch,
-    programs: plan.host.programs,
-    stage: world.uid === 0 ? chooseStage([...sources, runDir]) : '',
-    limitHost: plan.host.limitHost,
-    overlays: plan.overlays,
-    namespaces: plan.namespaces,
-    cgroup,
-    runMark: mark,
-  };
-}
-
-/** Root may work in somebody else's project: its files must belong to the sandbox's user all the same. Inside it has its own path. */
-function ownerOf(spec: SandboxSpec): { uid: number; gid: number } {
-  const mount = spec.mounts.find((m) => m.kind === 'workspace');
-  const stat =
-    mount === undefined || mount.workspace.kind === 'copy' ? undefined : statSync(mount.to, { throwIfNoEntry: false });
-  const { uid, gid } = stat ?? statSync('/');
-  return { uid, gid };
 }
 
 // A name, not a secret: making the directory decides who has it.

@@ -12,7 +12,7 @@ import { tryLock } from '../lib/lock.ts';
 import { openEvents, type EventLog } from '../store/events.ts';
 import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import type { AgentEvent } from '../protocol/agent-event.ts';
-import { layersFor, setStage, type AgentStage } from './agent-stage.ts';
+import { authorOf, layersFor, setStage, type AgentStage } from './agent-stage.ts';
 import { runTurn, type TurnEnd } from './agent-turn.ts';
 import { versionNotice } from './agent-version.ts';
 import { bringOut } from './bring-out.ts';
@@ -178,8 +178,7 @@ async function takeTurn(
 
 /** Onto the branch. What cannot be brought out stays in the task, and the run says why. */
 async function fetchWork({ world, stored, events, run }: Road, { agent }: AgentStage): Promise<void> {
-  const details = { agentTitle: agent.title, agentEmail: `${agent.name}@ags.invalid`, scratch: agent.scratch };
-  const result = await bringOut(world, { ...stored, run: run.now }, details);
+  const result = await bringOut(world, { ...stored, run: run.now }, authorOf(agent));
   run.set({ result });
   if (result !== null) events.append({ type: 'changes.captured', branch: `ags/${stored.task.name}`, ...result });
 }

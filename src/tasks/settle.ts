@@ -5,7 +5,7 @@ import { isUnderWay } from '../protocol/run-state.ts';
 import { tryLock } from '../lib/lock.ts';
 import { appendEvent } from '../store/events.ts';
 import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
-import { agentOf } from './agent-stage.ts';
+import { agentOf, authorOf } from './agent-stage.ts';
 import { bringOut } from './bring-out.ts';
 import type { World } from './world.ts';
 
@@ -22,15 +22,8 @@ export async function settled(world: World, stored: StoredTask): Promise<StoredT
     throw new AgsError('task.busy', `Another ags command is working on ${stored.task.name}.`, {
       hint: 'Try again when it is done.',
     });
-  const agent = agentOf(goal);
   const began = stored.run.layers !== undefined && stored.run.turns !== undefined;
-  const result = began
-    ? await bringOut(world, stored, {
-        agentTitle: agent.title,
-        agentEmail: `${agent.name}@ags.invalid`,
-        scratch: agent.scratch,
-      })
-    : null;
+  const result = began ? await bringOut(world, stored, authorOf(agentOf(goal))) : null;
   const reason = 'Its runner was killed. To let it go on: ags continue';
   const run = { ...stored.run, state: 'stopped' as const, reason, result, endedAtMs: world.now().getTime() };
   writeRun(stored.paths, run, { durable: true });

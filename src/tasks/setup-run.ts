@@ -7,8 +7,6 @@ import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
-import { openCgroup } from '../sandbox/cgroup.ts';
-import { createNative } from '../sandbox/native.ts';
 import { NOTHING_MORE } from '../sandbox/plan.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
@@ -16,9 +14,8 @@ import { createAgentRun } from './agent-run.ts';
 import type { LayersWish, PreparedLayers } from './layers.ts';
 import { prepareNetwork } from './network-plan.ts';
 import type { RunPlan } from './prepare.ts';
-import { nativeOptions } from './run.ts';
 import { openRunNetwork } from './run-network.ts';
-import { supervise } from './supervise.ts';
+import { NO_SIGNALS, supervise } from './supervise.ts';
 import type { World } from './world.ts';
 
 // A command that reads its input finds none. The line in front says which one runs; its mark is nobody else's.
@@ -44,12 +41,6 @@ export async function runSetup(
   const over = { ...plan, config, network };
   const made = await createAgentRun(world, over, paths, want.task, base, NOTHING_MORE);
   const spec = { ...made, limits: { ...made.limits, wallSeconds: config.setup.timeoutSeconds } };
-  await using cgroup = openCgroup(plan.host.cgroupPlan, want.task, spec.limits);
-  const options = await nativeOptions(world, over, spec, paths.runDir, want.task, {
-    files: cgroup.enterFiles,
-    prefix: cgroup.prefix,
-    env: cgroup.env,
-  });
   await using running = openRunNetwork({
     world,
     id: want.task,
@@ -66,14 +57,13 @@ export async function runSetup(
   const end = new AbortController();
   const outcome = await supervise({
     world,
+    plan,
+    id: want.task,
     network: running,
     request: { command: ['sh', '-c', SCRIPT, 'sh', mark, ...commands], openStdio: pipes },
     spec,
     paths,
-    cgroup,
     signals: NO_SIGNALS,
-    backend: createNative(options),
-    holdsMemory: plan.host.cgroupPlan.kind !== 'none' && plan.host.cgroupPlan.holds.includes('memory'),
     onStart(sandbox) {
       reader.read(sandbox);
       if (want.signal.aborted) sandbox.kill();
@@ -90,9 +80,6 @@ const pipes = async () => ({
   stdio: { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', terminal: null } as const,
   close: async () => undefined,
 });
-
-/** Whoever runs us has its own way to be stopped: the signal of the wish. */
-const NO_SIGNALS = { early: null, passTo: () => undefined, [Symbol.dispose]: () => undefined };
 
 const LAST_LINES = 20;
 const LINE_CHARACTERS = 2000;

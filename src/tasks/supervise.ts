@@ -1,14 +1,17 @@
-// tasks/supervise.ts: stays with a running sandbox: signals in, limits watched, exit code out.
+// tasks/supervise.ts: starts a sandbox in its control group and stays with it: signals in, limits watched, exit code out.
 // Invariant: when this returns, no process of the sandbox is left.
 import { constants } from 'node:os';
 import { existsSync, statfsSync } from 'node:fs';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { formatDuration, formatSize } from '../lib/units.ts';
-import type { Backend, OnDoor, Sandbox, Stdio } from '../sandbox/backend.ts';
-import type { Cgroup } from '../sandbox/cgroup.ts';
+import type { OnDoor, Sandbox, Stdio } from '../sandbox/backend.ts';
+import { openCgroup } from '../sandbox/cgroup.ts';
 import type { Breach, Watch, WatchInput } from '../sandbox/governor.ts';
 import { freeFloor } from '../sandbox/limits.ts';
+import { createNative } from '../sandbox/native.ts';
 import type { TaskPaths } from '../store/layout.ts';
+import { nativeOptions } from './native-options.ts';
+import type { RunPlan } from './prepare.ts';
 import type { World } from './world.ts';
 
 // SIGKILL cannot be passed on; die-with-parent stands for it.
@@ -34,6 +37,9 @@ export function catchSignals(): Signals {
   };
 }
 
+/** For a process that is told in another way when to stop. */
+export const NO_SIGNALS: Signals = { early: null, passTo: () => undefined, [Symbol.dispose]: () => undefined };
+
 export interface Signals extends Disposable {
   /** The first one that came while there was nothing to pass it to. */
   readonly early: NodeJS.Signals | null;
@@ -44,20 +50,27 @@ export async function supervise(input: {
   world: World;
   request: { readonly command: readonly string[]; openStdio(): Promise<{ stdio: Stdio; close(): Promise<void> }> };
   spec: SandboxSpec;
-  paths: Pick<TaskPaths, 'root' | 'upper' | 'home' | 'copy' | 'git'>;
-  backend: Backend;
-  cgroup: Cgroup;
+  paths: Pick<TaskPaths, 'root' | 'runDir' | 'upper' | 'home' | 'copy' | 'git'>;
+  plan: Pick<RunPlan, 'host' | 'overlays' | 'namespaces'>;
+  /** Names its processes and its control group. */
+  id: string;
   signals: Signals;
   network: { onDoor: OnDoor; started(sandbox: Sandbox): void };
-  holdsMemory: boolean;
   onStart(sandbox: Sandbox): void;
 }): Promise<{ exitCode: number; ended: string | null }> {
-  const { spec, paths, signals } = input;
+  const { world, plan, id, spec, paths, signals } = input;
+  const { cgroupPlan } = plan.host;
+  await using cgroup = openCgroup(cgroupPlan, id, spec.limits);
+  const options = await nativeOptions(world, plan, spec, paths.runDir, id, {
+    files: cgroup.enterFiles,
+    prefix: cgroup.prefix,
+    env: cgroup.env,
+  });
   const terminal = await input.request.openStdio();
   let ended: string | null = null;
   try {
     const { command } = input.request;
-    const sandbox = await input.backend.start(spec, command, terminal.stdio, input.network.onDoor);
+    const sandbox = await createNative(options).start(spec, command, terminal.stdio, input.network.onDoor);
     input.onStart(sandbox);
     input.network.started(sandbox);
     const { early } = signals;
@@ -66,18 +79,18 @@ export async function supervise(input: {
     const end = (breach: Breach): void => {
       ended = describeBreach(breach);
       sandbox.kill();
-      input.cgroup.kill();
+      cgroup.kill();
     };
     const watch = watchSoon({
       initPid: sandbox.initPid,
       limits: spec.limits,
-      watchMemory: !input.holdsMemory,
+      watchMemory: cgroupPlan.kind === 'none' || !cgroupPlan.holds.includes('memory'),
       directories: [paths.upper, paths.home, paths.copy, paths.git].filter((path) => existsSync(path)),
       freeFloorBytes: freeFloor(statfsSync(paths.root)),
       onBreach: end,
     });
     const exitCode = await sandbox.done.finally(() => watch.stop());
-    const outOfMemory = ended === null && (input.cgroup.stats()?.oomKills ?? 0) > 0;
+    const outOfMemory = ended === null && (cgroup.stats()?.oomKills ?? 0) > 0;
     return {
       exitCode: early === null ? exitCode : 128 + (constants.signals[early] ?? 15),
       ended: outOfMemory

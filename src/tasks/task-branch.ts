@@ -3,10 +3,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
-import { inspectRepository } from '../git/inspect.ts';
 import { moveRef, readRef } from '../git/owner-git.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { branchOf } from './bring-out.ts';
+import { repositoryAt } from './project.ts';
 import type { World } from './world.ts';
 
 /** So that the next run can have the name. False: there is none. */
@@ -69,10 +69,6 @@ async function findBranch(
 /** null: it is not there any more. */
 async function repositoryOf(world: World, stored: StoredTask): Promise<string | null> {
   if (!existsSync(stored.task.project)) return null;
-  const repository = await inspectRepository(stored.task.project, {
-    home: world.home,
-    configHome: world.env['XDG_CONFIG_HOME'],
-    cacheDir: world.cacheDir,
-  });
+  const repository = await repositoryAt(world, stored.task.project);
   return repository?.commonDir ?? null;
 }

@@ -17,7 +17,7 @@ import { prepareRunDir } from '../sandbox/native-prepare.ts';
 import { assemble } from '../sandbox/seccomp.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { createRun, type RunPlan } from './prepare.ts';
-import { nativeOptions } from './run.ts';
+import { nativeOptions } from './native-options.ts';
 import type { World } from './world.ts';
 
 /** Where a trial takes place. */

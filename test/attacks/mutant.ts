@@ -13,7 +13,7 @@ import { seccompFilter } from '../../src/sandbox/seccomp.ts';
 import { taskPaths } from '../../src/store/layout.ts';
 import { OFFLINE } from '../../src/tasks/network-plan.ts';
 import { createRun, type RunPlan } from '../../src/tasks/prepare.ts';
-import { nativeOptions } from '../../src/tasks/run.ts';
+import { nativeOptions } from '../../src/tasks/native-options.ts';
 import type { World } from '../../src/tasks/world.ts';
 import { giveTo, type Machine, type Result } from '../harness.ts';
 import { identity } from './run-inside.ts';

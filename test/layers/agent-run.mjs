@@ -1,37 +1,17 @@
 // test/layers/agent-run.mjs: a task of an agent without the agent: layers, run and sandbox as the runner makes them, from the built
 // code, so that it can be started as any user. In: one JSON value as an argument. Out: one JSON line for each thing that happens.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { release, totalmem } from 'node:os';
-import { join } from 'node:path';
+import { makeWorld } from '../../dist/cli/make-world.js';
 import { createAgentRun } from '../../dist/tasks/agent-run.js';
 import { prepareLayers } from '../../dist/tasks/layers.js';
 import { planRun } from '../../dist/tasks/prepare.js';
-import { nativeOptions } from '../../dist/tasks/run.js';
+import { nativeOptions } from '../../dist/tasks/native-options.js';
 import { createNative } from '../../dist/sandbox/native.js';
 import { taskPaths } from '../../dist/store/layout.js';
 
 const { task, commit, commands = [], workspace, again } = JSON.parse(process.argv[2] ?? '{}');
 const say = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);
-const uid = process.getuid();
-const home = process.env.HOME;
-const world = {
-  cwd: process.cwd(),
-  home,
-  env: process.env,
-  uid,
-  gid: process.getgid(),
-  userName: uid === 0 ? 'root' : 'dev',
-  shell: '/bin/bash',
-  stateDir: join(home, '.local/state/ags'),
-  cacheDir: join(home, '.cache/ags'),
-  configFile: join(home, '.config/ags/config.yaml'),
-  memoryBytes: totalmem(),
-  kernel: release(),
-  platform: process.platform,
-  nodeArch: process.arch,
-  pid: process.pid,
-  now: () => new Date(),
-};
+const world = makeWorld(process.env);
 
 try {
   const plan = await planRun(world, workspace === undefined ? {} : { workspace });

@@ -136,11 +136,8 @@ async function inside(world, name, script) {
   const { planRun, createRun } = await load('tasks/prepare');
   const { prepareNetwork } = await load('tasks/network-plan');
   const { createTask } = await load('store/tasks');
-  const { nativeOptions } = await load('tasks/run');
   const { openRunNetwork } = await load('tasks/run-network');
   const { catchSignals, supervise } = await load('tasks/supervise');
-  const { openCgroup } = await load('sandbox/cgroup');
-  const { createNative } = await load('sandbox/native');
   const found = await findSignIn(world, agentNamed(name));
   if (found === null) return 44;
   const planned = await planRun(world, {});
@@ -152,12 +149,6 @@ async function inside(world, name, script) {
     () => ({ task: {}, run: {} }),
   );
   const spec = await createRun(world, plan, paths, id);
-  const cgroup = openCgroup(plan.host.cgroupPlan, id, spec.limits);
-  const options = await nativeOptions(world, plan, spec, paths.runDir, id, {
-    files: cgroup.enterFiles,
-    prefix: cgroup.prefix,
-    env: cgroup.env,
-  });
   const notice = (text) => process.stderr.write(`${text}\n`);
   const network = openRunNetwork({
     world,
@@ -177,18 +168,16 @@ async function inside(world, name, script) {
   });
   const { exitCode } = await supervise({
     world,
+    plan,
+    id,
     network,
     request: { kind: 'exec', command: ['sh', '-c', script], openStdio },
     spec,
     paths,
-    cgroup,
     signals,
-    backend: createNative(options),
-    holdsMemory: true,
     onStart: () => undefined,
   });
   await network[Symbol.asyncDispose]();
-  await cgroup[Symbol.asyncDispose]();
   return exitCode;
 }
 

@@ -1,5 +1,6 @@
 // cli/verbs/show.ts: `ags show [task]`.
 import { EXIT } from '../../protocol/errors.ts';
+import { isUnderWay } from '../../protocol/run-state.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { formatDuration } from '../../lib/units.ts';
 import type { StoredTask } from '../../store/tasks.ts';
@@ -66,7 +67,7 @@ export function nextSteps({ task, run, live }: StoredTask): string {
   const steps =
     run.state === 'merged' || run.state === 'discarded'
       ? []
-      : live && ['queued', 'preparing', 'running', 'needs-you'].includes(run.state)
+      : live && isUnderWay(run.state)
         ? [`ags logs -f ${name}`, `ags stop ${name}`]
         : [
             ...(run.result == null ? [] : [`ags diff ${name}`, `ags merge ${name}`]),

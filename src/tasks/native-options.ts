@@ -1,0 +1,47 @@
+// tasks/native-options.ts: what the native backend has to know of this machine to start one spec.
+import { statSync } from 'node:fs';
+import type { SandboxSpec } from '../protocol/spec.ts';
+import { chooseStage, ensureWhiteout } from '../sandbox/host.ts';
+import type { NativeOptions } from '../sandbox/native.ts';
+import type { RunPlan } from './prepare.ts';
+import type { World } from './world.ts';
+
+export async function nativeOptions(
+  world: World,
+  plan: Pick<RunPlan, 'host' | 'overlays' | 'namespaces'>,
+  spec: SandboxSpec,
+  runDir: string,
+  mark: string,
+  cgroup: NativeOptions['cgroup'],
+): Promise<NativeOptions> {
+  const sources = spec.mounts.flatMap((m) =>
+    m.kind === 'bind'
+      ? [m.from]
+      : m.kind === 'workspace' && m.workspace.kind !== 'copy'
+        ? m.workspace.layers.map(({ path }) => path)
+        : [],
+  );
+  return {
+    runDir,
+    whiteout: await ensureWhiteout(world.stateDir),
+    callerIsRoot: world.uid === 0,
+    owner: ownerOf(spec),
+    arch: plan.host.arch,
+    programs: plan.host.programs,
+    stage: world.uid === 0 ? chooseStage([...sources, runDir]) : '',
+    limitHost: plan.host.limitHost,
+    overlays: plan.overlays,
+    namespaces: plan.namespaces,
+    cgroup,
+    runMark: mark,
+  };
+}
+
+/** Root may work in somebody else's project: its files must belong to the sandbox's user all the same. Inside it has its own path. */
+function ownerOf(spec: SandboxSpec): { uid: number; gid: number } {
+  const mount = spec.mounts.find((m) => m.kind === 'workspace');
+  const stat =
+    mount === undefined || mount.workspace.kind === 'copy' ? undefined : statSync(mount.to, { throwIfNoEntry: false });
+  const { uid, gid } = stat ?? statSync('/');
+  return { uid, gid };
+}

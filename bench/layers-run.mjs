@@ -21,7 +21,7 @@ for (const task of tasks) {
   const layersMs = performance.now() - began;
   const paths = taskPaths(world.stateDir, task);
   mkdirSync(paths.root, { recursive: true, mode: 0o700 });
-  await createAgentRun(world, plan, paths, task, prepared, { mounts: [], files: [], env: {} });
+  await createAgentRun(plan, paths, task, prepared);
   times.push({ layersMs, readyMs: performance.now() - began });
 }
 process.stdout.write(JSON.stringify(times));

@@ -11,15 +11,13 @@ import type { PreparedLayers } from './layers.ts';
 import { borrowedObjectsOf, describeRun, shownPlaces, type RunPlan } from './prepare.ts';
 import type { World } from './world.ts';
 
-/** Makes the directories of the run. For further turns over the same directories: describeAgentRun. */
+/** Makes the directories of the run, for as many turns as there will be. */
 export async function createAgentRun(
-  world: World,
   plan: RunPlan,
   paths: TaskPaths,
   taskName: string,
   prepared: PreparedLayers,
-  more: MoreInside,
-): Promise<SandboxSpec> {
+): Promise<void> {
   const { repository } = plan.project;
   if (repository === null) throw new Error('the task of an agent needs a repository');
   mkdirSync(paths.runDir, { mode: 0o755 });
@@ -46,7 +44,6 @@ export async function createAgentRun(
     },
   });
   for (const dir of [paths.upper, paths.work, paths.home, paths.git, paths.copy]) giveTree(dir, plan.user);
-  return describeAgentRun(world, plan, paths, taskName, prepared, more);
 }
 
 /** What the backend starts for one turn. Nothing is made. */

@@ -11,7 +11,7 @@ import { INSIDE_HOST, INSIDE_HOST_SCRIPT, insideHostArgv } from '../sandbox/insi
 import type { EventLog } from '../store/events.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { createRecorder } from './agent-events.ts';
-import { createAgentRun, describeAgentRun } from './agent-run.ts';
+import { describeAgentRun } from './agent-run.ts';
 import { authorOf, endpointOf, type AgentStage } from './agent-stage.ts';
 import { startInside, type Inside } from './inside.ts';
 import type { PreparedLayers } from './layers.ts';
@@ -32,8 +32,6 @@ export interface TurnInput {
   /** null: a new one. */
   readonly session: string | null;
   readonly newSession: string;
-  /** The directories of the run are to be made. */
-  readonly fresh: boolean;
   /** It runs: it can be talked to until this turn is over. */
   onUp(turn: LiveTurn): void;
   onEvent(event: AgentEvent): void;
@@ -78,9 +76,7 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
     ],
     env: { ...whoCommits(stage), ...agentPlan.env },
   };
-  const spec = input.fresh
-    ? await createAgentRun(world, plan, paths, task.name, input.prepared, more)
-    : describeAgentRun(world, plan, paths, task.name, input.prepared, more);
+  const spec = describeAgentRun(world, plan, paths, task.name, input.prepared, more);
   const denied = createDenials(events);
   await using network = openRunNetwork({
     world,

@@ -158,7 +158,8 @@ function publish(sandbox: Sandbox, inside: number, outside: number, notice: (tex
         socket.on('close', () => inner.destroy());
         inner.on('close', () => socket.destroy());
       },
-      () => socket.destroy(),
+      // As near to a refusal as an accepted connection comes: an end alone leaves some clients waiting for an answer.
+      () => socket.resetAndDestroy(),
     );
   });
   const tell = (): void => {

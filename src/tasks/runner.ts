@@ -5,13 +5,11 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { AgsError } from '../protocol/errors.ts';
-import { advance, type RunState } from '../protocol/run-state.ts';
-import type { RunFile } from '../protocol/task.ts';
 import { ownIdentity } from '../lib/liveness.ts';
 import { tryLock } from '../lib/lock.ts';
 import { openEvents, type EventLog } from '../store/events.ts';
-import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
-import type { AgentEvent } from '../protocol/agent-event.ts';
+import { readTask, type StoredTask } from '../store/tasks.ts';
+import { createAgentRun } from './agent-run.ts';
 import { authorOf, layersFor, setStage, type AgentStage } from './agent-stage.ts';
 import { runTurn, type TurnEnd } from './agent-turn.ts';
 import { versionNotice } from './agent-version.ts';
@@ -20,6 +18,8 @@ import { openDesk, type Desk } from './desk.ts';
 import { takeMessage } from './inbox.ts';
 import type { PreparedLayers } from './layers.ts';
 import { openRunHooks } from './run-hooks.ts';
+import { createRunKeeper, type RunKeeper } from './run-keeper.ts';
+import { createAttention, createBudget } from './run-watch.ts';
 import { describeStrength } from './strength.ts';
 import { waitForTurn } from './queue.ts';
 import type { World } from './world.ts';
@@ -87,6 +87,8 @@ async function travel(road: Road): Promise<void> {
         })
       : { ...earlier, commit: goal.base, index: '', exclude: [] };
   if (desk.stopped.aborted) return run.end('stopped', { reason: 'Stopped before it began.', exitCode: null });
+  // Before the run says that it has layers: killed in between it never began, and nobody goes on with half a workspace.
+  if (earlier === null) await createAgentRun(stage.plan, stored.paths, stored.task.name, prepared);
   run.set({
     layers: [...prepared.layers],
     hidden: [...prepared.hidden],
@@ -94,17 +96,15 @@ async function travel(road: Road): Promise<void> {
     workspace: stage.plan.workspace,
     user: { uid: stage.plan.user.uid, gid: stage.plan.user.gid },
   });
-  await talk(road, stage, prepared, earlier === null);
+  await talk(road, stage, prepared);
 }
 
 /** Turn after turn, for as long as there is something to say. */
-async function talk(road: Road, stage: AgentStage, prepared: PreparedLayers, fresh: boolean): Promise<void> {
+async function talk(road: Road, stage: AgentStage, prepared: PreparedLayers): Promise<void> {
   const { stored, events, run, desk } = road;
-  const goal = stored.task.goal?.text ?? '';
-  let first = fresh;
-  for (let prompt = first ? goal : takeMessage(stored.paths); prompt !== null; prompt = takeMessage(stored.paths)) {
-    const end = await takeTurn(road, stage, prepared, prompt, first);
-    first = false;
+  const goal = run.now.turns === undefined ? (stored.task.goal?.text ?? '') : null;
+  for (let prompt = goal ?? takeMessage(stored.paths); prompt !== null; prompt = takeMessage(stored.paths)) {
+    const end = await takeTurn(road, stage, prepared, prompt);
     await fetchWork(road, stage);
     const outcome = judge(end, desk, stage);
     events.append({ type: 'turn.ended', turn: run.now.turns ?? 1, exitCode: end.exitCode, state: outcome.state });
@@ -113,16 +113,10 @@ async function talk(road: Road, stage: AgentStage, prepared: PreparedLayers, fre
   run.end(run.now.result == null ? 'no-changes' : 'ready', { exitCode: 0 });
 }
 
-async function takeTurn(
-  road: Road,
-  stage: AgentStage,
-  prepared: PreparedLayers,
-  prompt: string,
-  fresh: boolean,
-): Promise<TurnEnd> {
+async function takeTurn(road: Road, stage: AgentStage, prepared: PreparedLayers, prompt: string): Promise<TurnEnd> {
   const { world, stored, events, run, desk } = road;
   const turn = (run.now.turns ?? 0) + 1;
-  const budget = createBudget(road, stage);
+  const budget = createBudget(run, desk, stored.task.goal ?? {}, stage.agent);
   const attention = createAttention(run);
   const hooks = await openRunHooks({
     world,
@@ -147,7 +141,6 @@ async function takeTurn(
       prompt,
       session: run.now.session ?? null,
       newSession: randomUUID(),
-      fresh,
       onUp(live) {
         if (run.now.state === 'preparing') run.move('running');
         events.append({
@@ -200,103 +193,6 @@ function judge(end: TurnEnd, desk: Desk, { agent }: AgentStage): Outcome {
   }
   if (exitCode !== 0) return { state: 'failed', reason: `${agent.title} ended with ${exitCode}.`, exitCode };
   return { state: 'ready', exitCode };
-}
-
-/** Money and steps of all turns together. */
-function createBudget({ run, desk, stored }: Road, { agent }: AgentStage): { count(event: AgentEvent): void } {
-  const nothing = { inputTokens: 0, outputTokens: 0, costMicros: null };
-  const before = agent.countsSession === true ? nothing : (run.now.used ?? nothing);
-  const { maxCostMicros = null, maxTurns = null } = stored.task.goal ?? {};
-  let steps = 0;
-  return {
-    count(event) {
-      if (event.type === 'tool.started' && agent.countsTurns !== true && maxTurns !== null && ++steps > maxTurns)
-        desk.stop(true, { text: `It has used up its ${maxTurns} steps (--max-turns).`, failed: true });
-      if (event.type !== 'agent.used') return;
-      const cost =
-        event.costMicros === undefined && before.costMicros === null
-          ? null
-          : (before.costMicros ?? 0) + (event.costMicros ?? 0);
-      run.set({
-        used: {
-          inputTokens: before.inputTokens + event.inputTokens,
-          outputTokens: before.outputTokens + event.outputTokens,
-          costMicros: cost,
-        },
-      });
-      if (maxCostMicros !== null && cost !== null && cost > maxCostMicros)
-        desk.stop(true, {
-          text: `It has used up its budget of $${(maxCostMicros / 1e6).toFixed(2)} (--max-cost).`,
-          failed: true,
-        });
-    },
-  };
-}
-
-/** Who waits for a person is called so, and only for as long. */
-function createAttention(run: RunKeeper): { question(event: AgentEvent): void; network(host: string | null): void } {
-  const show = (reason: string | null): void => {
-    if (reason !== null && run.now.state === 'running') {
-      run.set({ reason });
-      run.move('needs-you');
-    } else if (reason === null && run.now.state === 'needs-you') {
-      run.move('running');
-      run.forget('reason');
-    }
-  };
-  return {
-    question: (event) => show(event.type === 'agent.asked' ? `It asks: ${event.question}` : null),
-    network: (host) => show(host === null ? null : `It wants to reach ${host}: ags allow ${host}`),
-  };
-}
-
-interface RunKeeper {
-  readonly now: RunFile;
-  set(changes: Partial<RunFile>): void;
-  forget(key: 'reason'): void;
-  move(to: RunState): void;
-  end(to: RunState, more: { reason?: string; exitCode: number | null }): void;
-}
-
-/** run.json is written whole, and made to last when the run is over. */
-function createRunKeeper({ paths, run }: StoredTask, events: EventLog): RunKeeper {
-  let now = run;
-  const write = (next: RunFile, durable = false): void => writeRun(paths, (now = next), { durable });
-  return {
-    get now() {
-      return now;
-    },
-    set: (changes) => write({ ...now, ...changes }),
-    forget(key) {
-      const { [key]: _gone, ...rest } = now;
-      write(rest);
-    },
-    move(to) {
-      write({ ...now, state: advance(now.state, to) });
-      events.append({ type: 'run.moved', state: to });
-    },
-    end(to, { reason, exitCode }) {
-      const { reason: _old, ...rest } = now;
-      write(
-        {
-          ...rest,
-          state: advance(now.state, to),
-          exitCode,
-          endedAtMs: Date.now(),
-          ...(reason === undefined ? {} : { reason }),
-        },
-        true,
-      );
-      events.append({
-        type: 'run.ended',
-        state: to,
-        ...(reason === undefined ? {} : { reason }),
-        exitCode,
-        result: now.result ?? null,
-      });
-      events.sync();
-    },
-  };
 }
 
 function sentence(error: unknown): string {

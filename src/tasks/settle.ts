@@ -22,7 +22,7 @@ export async function settled(world: World, stored: StoredTask): Promise<StoredT
     throw new AgsError('task.busy', `Another ags command is working on ${stored.task.name}.`, {
       hint: 'Try again when it is done.',
     });
-  const began = stored.run.layers !== undefined && stored.run.turns !== undefined;
+  const began = stored.run.layers !== undefined;
   const result = began ? await bringOut(world, stored, authorOf(agentOf(goal))) : null;
   const reason = 'Its runner was killed. To let it go on: ags continue';
   const run = { ...stored.run, state: 'stopped' as const, reason, result, endedAtMs: world.now().getTime() };

@@ -10,7 +10,7 @@ import { visible } from '../lib/sanitize.ts';
 import { NOTHING_MORE } from '../sandbox/plan.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
-import { createAgentRun } from './agent-run.ts';
+import { createAgentRun, describeAgentRun } from './agent-run.ts';
 import type { LayersWish, PreparedLayers } from './layers.ts';
 import { prepareNetwork } from './network-plan.ts';
 import type { RunPlan } from './prepare.ts';
@@ -39,7 +39,8 @@ export async function runSetup(
   mkdirSync(paths.root, { recursive: true, mode: 0o700 });
   const network = await prepareNetwork(world, config, world.uid === 0 || plan.namespaces);
   const over = { ...plan, config, network };
-  const made = await createAgentRun(world, over, paths, want.task, base, NOTHING_MORE);
+  await createAgentRun(over, paths, want.task, base);
+  const made = describeAgentRun(world, over, paths, want.task, base, NOTHING_MORE);
   const spec = { ...made, limits: { ...made.limits, wallSeconds: config.setup.timeoutSeconds } };
   await using running = openRunNetwork({
     world,

@@ -2,7 +2,7 @@
 // code, so that it can be started as any user. In: one JSON value as an argument. Out: one JSON line for each thing that happens.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { makeWorld } from '../../dist/cli/make-world.js';
-import { createAgentRun } from '../../dist/tasks/agent-run.js';
+import { createAgentRun, describeAgentRun } from '../../dist/tasks/agent-run.js';
 import { prepareLayers } from '../../dist/tasks/layers.js';
 import { planRun } from '../../dist/tasks/prepare.js';
 import { nativeOptions } from '../../dist/tasks/native-options.js';
@@ -27,7 +27,8 @@ try {
   const layersMs = performance.now() - begun;
   const paths = taskPaths(world.stateDir, task);
   mkdirSync(paths.root, { recursive: true, mode: 0o700 });
-  const spec = await createAgentRun(world, plan, paths, task, prepared, { mounts: [], files: [], env: {} });
+  await createAgentRun(plan, paths, task, prepared);
+  const spec = describeAgentRun(world, plan, paths, task, prepared, { mounts: [], files: [], env: {} });
   say({ ready: { ...prepared, layersMs, readyMs: performance.now() - begun } });
   writeFileSync(
     paths.task,

@@ -1,0 +1,54 @@
+// tasks/run-keeper.ts: the state of a run, in the hands of its runner: what is set here is in run.json, and each move is an event.
+import { advance, type RunState } from '../protocol/run-state.ts';
+import type { RunFile } from '../protocol/task.ts';
+import type { EventLog } from '../store/events.ts';
+import { writeRun, type StoredTask } from '../store/tasks.ts';
+
+export interface RunKeeper {
+  readonly now: RunFile;
+  set(changes: Partial<RunFile>): void;
+  forget(key: 'reason'): void;
+  move(to: RunState): void;
+  end(to: RunState, more: { reason?: string; exitCode: number | null }): void;
+}
+
+/** run.json is written whole, and made to last when the run is over. */
+export function createRunKeeper({ paths, run }: StoredTask, events: EventLog): RunKeeper {
+  let now = run;
+  const write = (next: RunFile, durable = false): void => writeRun(paths, (now = next), { durable });
+  return {
+    get now() {
+      return now;
+    },
+    set: (changes) => write({ ...now, ...changes }),
+    forget(key) {
+      const { [key]: _gone, ...rest } = now;
+      write(rest);
+    },
+    move(to) {
+      write({ ...now, state: advance(now.state, to) });
+      events.append({ type: 'run.moved', state: to });
+    },
+    end(to, { reason, exitCode }) {
+      const { reason: _old, ...rest } = now;
+      write(
+        {
+          ...rest,
+          state: advance(now.state, to),
+          exitCode,
+          endedAtMs: Date.now(),
+          ...(reason === undefined ? {} : { reason }),
+        },
+        true,
+      );
+      events.append({
+        type: 'run.ended',
+        state: to,
+        ...(reason === undefined ? {} : { reason }),
+        exitCode,
+        result: now.result ?? null,
+      });
+      events.sync();
+    },
+  };
+}

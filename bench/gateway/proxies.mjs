@@ -24,7 +24,7 @@ export async function startAgs(place, { ags, port, rules = PLACES, env = {} }) {
         allow: rules,
         dns: [`127.0.0.1:${PORTS.names}`],
         addresses: ['127.0.0.0/8'],
-        limits: { connections: MOST_CLIENTS, perSecond: 100_000 },
+        limits: { connections: MOST_CLIENTS, perSecond: 100_000, bytesOut: 'none' },
       },
     }),
   );

@@ -20,7 +20,7 @@ export function prepareSandboxes({ dir, load, actor }) {
   copyFileSync(load, join(project, CLIENT));
   writeFileSync(
     join(config, 'config.yaml'),
-    JSON.stringify({ network: { defaults: false, allow: ENTRIES, limits: { perSecond: 100_000 } } }),
+    JSON.stringify({ network: { defaults: false, allow: ENTRIES, limits: { perSecond: 100_000, bytesOut: 'none' } } }),
   );
   const settings = join(dir, 'srt-settings.json');
   writeFileSync(

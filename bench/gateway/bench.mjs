@@ -27,7 +27,7 @@ export async function benchGateway(root, world, peers, effort) {
     ags: world.ags(),
     tinyproxy: tinyproxy === null,
     squid: squid === null,
-    srt: peers.directory === null ? null : join(world.dir, 'peers/node_modules/@anthropic-ai/sandbox-runtime'),
+    srt: peers.directory === null ? null : srtPackage(world),
     dist: join(root, 'dist'),
     // Others are root only of the place where this is measured, which is not what they would be.
     first: isRoot ? prepareFirst(world.actors.root, load) : null,
@@ -59,6 +59,8 @@ export async function benchGateway(root, world, peers, effort) {
   });
 }
 
+const srtPackage = (world) => join(world.dir, 'peers/node_modules/@anthropic-ai/sandbox-runtime');
+
 /** Only the connections from inside sandboxes. */
 export async function benchFromInsideAlone(world, peers, effort) {
   const { section, notes } = await benchFromInside(world, peers, effort);
@@ -74,7 +76,15 @@ async function benchFromInside(world, peers, effort) {
       : 'the network for it can be made by root only';
   if (why !== null) return { section: null, notes: [`Connections from inside sandboxes were not measured: ${why}.`] };
   const { dir, load } = prepareLoad(world, 'from-inside');
-  const settings = { ...effort, dir, load, actor: world.actors.user, ags: world.ags(), srt: world.srt?.() ?? null };
+  const settings = {
+    ...effort,
+    dir,
+    load,
+    actor: world.actors.user,
+    ags: world.ags(),
+    srt: world.srt?.() ?? null,
+    srtPackage: srtPackage(world),
+  };
   const found = await measureIn('from-inside.mjs', settings);
   return { section: fromInsideSection({ found, ...effort, peers }), notes: [] };
 }

@@ -2,7 +2,15 @@
 import { ratio } from '../stats.mjs';
 import { cpuEach, cpuPerGb, megabytes, of, p50, p99, perSecond, times } from './figures.mjs';
 
-const LABELS = { direct: 'no sandbox', ags: '**`ags exec`**', srt: '`srt`' };
+const LABELS = {
+  direct: 'no sandbox',
+  ags: '**`ags exec`**',
+  srt: '`srt`',
+  gateway: '**`ags gateway`**, no sandbox',
+  proxy: 'the proxy of srt, no sandbox',
+};
+/** Who is compared with whom. */
+const OURS = { srt: 'ags', proxy: 'gateway' };
 
 export function fromInsideSection({ found, rounds, seconds, peers }) {
   const { tunnels, single, down, up } = found;
@@ -29,6 +37,11 @@ export function fromInsideSection({ found, rounds, seconds, peers }) {
               value: ratio(perSecond(tunnels.ags), perSecond(tunnels.srt)),
               atLeast: 1.8,
             },
+            {
+              name: 'connections a second through the proxy alone, over that of srt',
+              value: ratio(perSecond(tunnels.gateway), perSecond(tunnels.proxy)),
+              atLeast: 1.8,
+            },
           ],
   };
 }
@@ -36,7 +49,7 @@ export function fromInsideSection({ found, rounds, seconds, peers }) {
 const text = ({ rounds, seconds, log, srt }) =>
   `The whole way that a connection of a sandboxed program goes. \`ags exec -- …\` and \`srt --settings … …\` (${srt}) are started once each, by the same ordinary user in the same directory, and stay up. A small C client runs inside and uses the proxy that \`http_proxy\` names there, with the user and the password in it if there are any. Both have the same 52 entries, name and port, on their list, and find the names in /etc/hosts. ags is used without its built-in list of hosts, and may open 100 000 connections in a second instead of 200; srt may write to the directory; everything else is as it comes. ags writes its decision log: ${log.lines} lines for ${log.fewest} connections that were finished and at most ${log.most - log.fewest} that were under way when a measurement ended.
 
-The origin is in a network namespace of its own behind a veth pair, at 203.0.113.10. A connection is made anew, asks for the origin by name with CONNECT, sends one request, gets one answer and is closed. Download and upload are one connection each, as fast as it goes. Processor time is that of every process of the sandbox, inside and outside, also of those that have ended meanwhile, without the client: for ags the runner with its gateway, and bwrap; for srt its Node process with the proxy, its socat processes on both sides, and bwrap. ${rounds} rounds of ${seconds} s each. "No sandbox" is the same client outside, straight to the address of the origin.`;
+The origin is in a network namespace of its own behind a veth pair, at 203.0.113.10. A connection is made anew, asks for the origin by name with CONNECT, sends one request, gets one answer and is closed. Download and upload are one connection each, as fast as it goes. Processor time is that of every process of the sandbox, inside and outside, also of those that have ended meanwhile, without the client: for ags the runner with its gateway, and bwrap; for srt its Node process with the proxy, its socat processes on both sides, and bwrap. ${rounds} rounds of ${seconds} s each. "No sandbox" is the same client outside, straight to the address of the origin; the last two rows are the same client outside, through \`ags gateway\` with its decision log and through the proxy that srt opens when a program uses it as a library, with its guard of addresses and its password.`;
 
 function connections(caption, runs) {
   return {
@@ -76,4 +89,4 @@ function bytes(caption, runs) {
 }
 
 const compared = (runs, name, figures) =>
-  figures.map((figure) => (name === 'srt' ? times(figure(runs.ags), figure(runs.srt)) : ''));
+  figures.map((figure) => (name in OURS ? times(figure(runs[OURS[name]]), figure(runs[name])) : ''));

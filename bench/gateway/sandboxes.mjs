@@ -4,12 +4,14 @@
 import { chownSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { wait } from '../world.mjs';
 import { ORIGIN } from './far-place.mjs';
 import { NAMES } from './names.mjs';
 import { PORTS, tree } from './place.mjs';
 
 const ENTRIES = NAMES.map((name) => `${name}:${PORTS.plain}`);
+const NETWORK = { defaults: false, allow: ENTRIES, limits: { perSecond: 100_000, bytesOut: 'none' } };
 
 /** A project with the client in it, and the settings of both. */
 export function prepareSandboxes({ dir, load, actor }) {
@@ -18,10 +20,7 @@ export function prepareSandboxes({ dir, load, actor }) {
   for (const path of [project, config]) mkdirSync(path, { recursive: true });
   chownSync(project, actor.uid, actor.uid);
   copyFileSync(load, join(project, CLIENT));
-  writeFileSync(
-    join(config, 'config.yaml'),
-    JSON.stringify({ network: { defaults: false, allow: ENTRIES, limits: { perSecond: 100_000, bytesOut: 'none' } } }),
-  );
+  writeFileSync(join(config, 'config.yaml'), JSON.stringify({ network: NETWORK }));
   const settings = join(dir, 'srt-settings.json');
   writeFileSync(
     settings,
@@ -30,21 +29,36 @@ export function prepareSandboxes({ dir, load, actor }) {
       filesystem: { denyRead: [], allowWrite: ['.'], denyWrite: [] },
     }),
   );
+  const gateway = { config: join(dir, 'gateway.yaml'), port: 7400 };
+  const log = join(project, 'decisions.jsonl');
+  writeFileSync(
+    gateway.config,
+    JSON.stringify({ gateway: { listen: [`127.0.0.1:${gateway.port}`], log }, network: NETWORK }),
+  );
   const own = { ...actor, env: { ...actor.env, XDG_CONFIG_HOME: join(dir, 'config') } };
-  return { actor: own, project, settings };
+  return { actor: own, project, settings, gateway };
 }
 
 const CLIENT = 'load';
 const OBEY = [`./${CLIENT}`, 'obey', 'lines'];
 
 /** What is measured, by name: how it is started, and how a client in it gets to the origin. */
-export function commands({ ags, srt, settings }) {
+export function commands({ ags, srt, srtPackage, settings, gateway }) {
+  const alone = (how) => ({ argv: [process.execPath, ALONE, JSON.stringify({ ...how, client: OBEY })], via: 'env' });
   return {
     direct: { argv: OBEY, via: `direct:${ORIGIN}` },
     ags: { argv: [...ags, 'exec', '--', ...OBEY], via: 'env' },
-    ...(srt === null ? {} : { srt: { argv: [...srt, '--settings', settings, ...OBEY], via: 'env' } }),
+    gateway: alone({ kind: 'ags', ags, ...gateway }),
+    ...(srt === null
+      ? {}
+      : {
+          srt: { argv: [...srt, '--settings', settings, ...OBEY], via: 'env' },
+          proxy: alone({ kind: 'srt', directory: srtPackage, settings }),
+        }),
   };
 }
+
+const ALONE = fileURLToPath(new URL('alone.mjs', import.meta.url));
 
 export async function openSandbox(place, { actor, project }, { argv, via }) {
   const child = place.start(argv, {

@@ -12,6 +12,11 @@ export interface Listed {
   readonly isDirectory: boolean;
 }
 
+export interface NewFile {
+  readonly chmod?: number;
+  readonly chown?: Owner;
+}
+
 export interface Owner {
   readonly uid: number;
   readonly gid: number;
@@ -34,7 +39,9 @@ export interface Directory extends Disposable {
   digest(name: Name): string;
   readlink(name: Name): Buffer;
   /** A new file, synced to disk; if anything fails, no file is left. `chmod` sets the mode without regard to the umask. */
-  writeNew(name: Name, bytes: Buffer, mode: number, more?: { chmod?: number; chown?: Owner }): void;
+  writeNew(name: Name, bytes: Buffer, mode: number, more?: NewFile): void;
+  /** The same, not synced: that is left to the caller, who gets the open file. */
+  writeOpen(name: Name, bytes: Buffer, mode: number, more?: NewFile): number;
   symlinkNew(name: Name, target: Name, owner?: Owner): void;
   /** A copy of a regular file, as a new file in another directory that only its owner may read. Returns the digest. */
   copyTo(name: Name, directory: Directory, as: Name): string;
@@ -94,23 +101,29 @@ function directory(fd: number): Directory {
         return digest(file);
       }),
     readlink: (name) => fs.readlinkSync(at(name), { encoding: 'buffer' }),
-    writeNew(name, bytes, mode, more = {}) {
-      withFile(
-        at(name),
-        CREATE,
-        (file) => {
-          try {
-            fs.writeFileSync(file, bytes);
-            if (more.chown) fs.fchownSync(file, more.chown.uid, more.chown.gid);
-            if (more.chmod !== undefined) fs.fchmodSync(file, more.chmod);
-            fs.fsyncSync(file);
-          } catch (error) {
-            fs.unlinkSync(at(name));
-            throw error;
-          }
-        },
-        mode,
-      );
+    writeNew(name, bytes, mode, more) {
+      const file = self.writeOpen(name, bytes, mode, more);
+      try {
+        fs.fsyncSync(file);
+      } catch (error) {
+        fs.unlinkSync(at(name));
+        throw error;
+      } finally {
+        fs.closeSync(file);
+      }
+    },
+    writeOpen(name, bytes, mode, more = {}) {
+      const file = fs.openSync(at(name), CREATE, mode);
+      try {
+        fs.writeFileSync(file, bytes);
+        if (more.chown) fs.fchownSync(file, more.chown.uid, more.chown.gid);
+        if (more.chmod !== undefined) fs.fchmodSync(file, more.chmod);
+        return file;
+      } catch (error) {
+        fs.closeSync(file);
+        fs.unlinkSync(at(name));
+        throw error;
+      }
     },
     symlinkNew(name, target, owner) {
       fs.symlinkSync(target, at(name));
@@ -178,9 +191,12 @@ function readAll(file: number, maxBytes: number, name: string): Buffer {
   return bytes;
 }
 
+// One for all files: nothing else happens while one of them is read.
+let shared: Buffer | null = null;
+
 function digest(file: number, each: (bytes: Buffer) => void = () => undefined): string {
   const hash = createHash('sha256');
-  const chunk = Buffer.allocUnsafe(1024 * 1024);
+  const chunk = (shared ??= Buffer.allocUnsafeSlow(1024 * 1024));
   for (let read = fs.readSync(file, chunk); read > 0; read = fs.readSync(file, chunk)) {
     const bytes = chunk.subarray(0, read);
     hash.update(bytes);

@@ -2,6 +2,9 @@
 // Invariant: nothing is written through a symbolic link, outside the project or into .git; a file that is not what the
 // caller expected is left alone; a refusal leaves the tree as it was. A file is complete under its name or not there.
 import { randomBytes } from 'node:crypto';
+import { closeSync, fsync } from 'node:fs';
+import { promisify } from 'node:util';
+import type { NewFile, Owner } from '../lib/descend.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { giveOwner, keepOwner, openRoute, stateOf, type HostState, type Route } from './host.ts';
 import { inspectName } from './names.ts';
@@ -31,6 +34,54 @@ export interface ApplyInput {
   readonly temporary?: string;
   /** Permission bits for a file that is put back; otherwise they follow the file that is replaced, or the umask. */
   readonly exactMode?: number;
+  /** `temporary` is there already, from writeAhead. */
+  readonly written?: boolean;
+}
+
+/**
+ * Writes the temporary files of several changes and syncs them at once, which takes little longer than to sync one of them.
+ * Only those for which nothing has to be made or loaded first: the others are written in their turn. Returns those that are there.
+ */
+export async function writeAhead(
+  project: string,
+  changes: readonly { readonly op: ApplyOp; readonly expect: HostState | null; readonly temporary: string }[],
+): Promise<ReadonlySet<string>> {
+  const written = new Set<string>();
+  const syncs: Promise<void>[] = [];
+  for (const { op, expect, temporary } of changes) {
+    if (op.kind !== 'write' || !Buffer.isBuffer(op.bytes) || inspectName(op.path).refuse !== null) continue;
+    const input = { project, op: { ...op, bytes: op.bytes }, expect };
+    const route = openRoute(project, op.path);
+    try {
+      if (route.blocked !== null || route.missing.length > 0 || whyNot(input, currentState(route)) !== null) continue;
+      const { bytes, mode, more } = describeFile(undefined, input.op, route);
+      const file = route.parent.writeOpen(temporary, bytes, mode, more);
+      written.add(temporary);
+      const drop = (): void => {
+        written.delete(temporary);
+        using again = openRoute(project, op.path);
+        again.parent.unlink(temporary);
+      };
+      syncs.push(sync(file).catch(drop));
+    } catch (error) {
+      // Then it is told in its turn.
+      if (errorCode(error) === undefined) throw error;
+    } finally {
+      route[Symbol.dispose]();
+    }
+  }
+  await Promise.all(syncs);
+  return written;
+}
+
+const fsyncFile = promisify(fsync);
+
+async function sync(file: number): Promise<void> {
+  try {
+    await fsyncFile(file);
+  } finally {
+    closeSync(file);
+  }
 }
 
 export async function applyChange(given: ApplyInput): Promise<ApplyOutcome> {
@@ -125,7 +176,7 @@ function put(input: LoadedInput, route: Route): ApplyOutcome {
   let outcome: ApplyOutcome | null = null;
   try {
     route.make();
-    writeTemporary(input, route, temporary);
+    if (input.written !== true) writeTemporary(input, route, temporary);
     const now = currentState(route);
     outcome = whyNot(input, now) ?? replace(route, temporary, now);
   } finally {
@@ -137,17 +188,32 @@ function put(input: LoadedInput, route: Route): ApplyOutcome {
   return outcome;
 }
 
-function writeTemporary({ op, exactMode }: LoadedInput, { parent, name }: Route, temporary: string): void {
-  const existing = parent.lstat(name);
-  const owner = existing ? keepOwner(existing) : giveOwner(parent.stat());
-  if (op.kind === 'symlink') parent.symlinkNew(temporary, op.target, owner);
+function writeTemporary(input: LoadedInput, route: Route, temporary: string): void {
+  const { op } = input;
+  if (op.kind === 'symlink') route.parent.symlinkNew(temporary, op.target, ownerOf(route));
   if (op.kind !== 'write') return;
-  const executable = op.mode === '100755';
+  const { bytes, mode, more } = describeFile(input.exactMode, op, route);
+  route.parent.writeNew(temporary, bytes, mode, more);
+}
+
+function describeFile(
+  exactMode: number | undefined,
+  { bytes, mode }: Extract<LoadedOp, { kind: 'write' }>,
+  route: Route,
+): { bytes: Buffer; mode: number; more: NewFile } {
+  const existing = route.parent.lstat(route.name);
+  const owner = ownerOf(route);
+  const executable = mode === '100755';
   const chmod = exactMode ?? (existing?.isFile() ? keptMode(Number(existing.mode), executable) : undefined);
   const chown = owner ? { chown: owner } : {};
   // Until it has its final mode, a file that may be private is readable by nobody else.
-  if (chmod !== undefined) parent.writeNew(temporary, op.bytes, 0o600, { ...chown, chmod: chmod & 0o777 });
-  else parent.writeNew(temporary, op.bytes, executable ? 0o755 : 0o644, chown);
+  if (chmod !== undefined) return { bytes, mode: 0o600, more: { ...chown, chmod: chmod & 0o777 } };
+  return { bytes, mode: executable ? 0o755 : 0o644, more: chown };
+}
+
+function ownerOf({ parent, name }: Route): Owner | undefined {
+  const existing = parent.lstat(name);
+  return existing ? keepOwner(existing) : giveOwner(parent.stat());
 }
 
 // Whoever may read may execute, as git and the umask would have it.

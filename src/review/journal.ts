@@ -9,7 +9,15 @@ import * as fs from 'node:fs';
 import { errorCode } from '../lib/error-code.ts';
 import { openDirectory, type Directory } from '../lib/descend.ts';
 import { AgsError } from '../protocol/errors.ts';
-import { applyChange, withBytes, TEMPORARY, temporaryName, type ApplyOp, type ApplyOutcome } from './apply.ts';
+import {
+  applyChange,
+  withBytes,
+  writeAhead,
+  TEMPORARY,
+  temporaryName,
+  type ApplyOp,
+  type ApplyOutcome,
+} from './apply.ts';
 import { hostState, openRoute, type HostState, type Route } from './host.ts';
 import { inspectName } from './names.ts';
 import { inOrder } from './order.ts';
@@ -48,19 +56,44 @@ export async function applyAll(input: {
   const steps = await record(input.project, ordered, input.journal);
   const early = findEarly(steps);
   const byPath = new Map(steps.map((step, index) => [step.path, { step, index }]));
+  let ahead: ReadonlySet<string> = new Set();
   for (const [index, { op, expect, requires }] of ordered.entries()) {
     const step = steps[index];
     if (!step) throw new Error('a change without its step');
+    if (index % AHEAD === 0)
+      ahead = await writeAhead(
+        input.project,
+        ordered.slice(index, index + AHEAD).flatMap((change, i) => tried(change, steps[index + i])),
+      );
     const needed = requires === undefined ? undefined : byPath.get(requires);
     if (requires !== undefined && (needed?.index ?? -1) < index && needed?.step.outcome !== 'applied')
       step.outcome = TOGETHER;
-    step.outcome ??= await applyChange({ project: input.project, op, expect, temporary: step.temporary });
+    const { temporary } = step;
+    step.outcome ??= await applyChange({
+      project: input.project,
+      op,
+      expect,
+      temporary,
+      written: ahead.has(temporary),
+    });
     const from = early.get(step);
     if (from !== undefined && step.outcome !== 'applied')
       await takeBack(input.project, input.journal, steps.slice(from, index));
   }
   markDone(input.journal, { version: 1, state: 'done', project: input.project, steps });
   return report(steps);
+}
+
+const AHEAD = 64;
+
+/** What will be tried in any case, and needs no other change. */
+function tried(
+  { op, expect, requires }: PlannedChange,
+  step: Step | undefined,
+): { op: ApplyOp; expect: HostState | null; temporary: string }[] {
+  return step === undefined || step.outcome !== null || requires !== undefined
+    ? []
+    : [{ op, expect, temporary: step.temporary }];
 }
 
 /** To be called with the journal of an earlier apply before its project is reviewed again. Removes only temporary files

@@ -54,7 +54,7 @@ export async function stageHostFiles(input: {
       if ('problem' in opened) yield instead(`Your own file cannot be read (${opened.problem}).`);
       else if ('target' in opened) yield { path, mode, content: whole(opened.target) };
       else if (opened.bytes <= LARGE_BYTES)
-        yield { path, mode, content: { bytes: opened.bytes, chunks: chunksOf(opened.file) } };
+        yield { path, mode, content: { bytes: opened.bytes, chunks: chunksOf(opened.file, opened.bytes) } };
       else {
         const id = known(opened.file, opened.bytes);
         yield id === undefined ? instead(TOO_LARGE) : { path, mode, content: id };
@@ -91,11 +91,12 @@ function open(project: string, path: string, type: 'file' | 'symlink'): Opened {
   }
 }
 
-function* chunksOf(file: number): Generator<Buffer> {
+/** Also of a file that has grown meanwhile. */
+function* chunksOf(file: number, bytes: number): Generator<Buffer> {
   for (let at = 0; ;) {
     // Each has its own memory: it is still on its way when the next is read.
-    const chunk = Buffer.allocUnsafe(CHUNK);
-    const read = readSync(file, chunk, 0, CHUNK, at);
+    const chunk = Buffer.allocUnsafe(Math.min(CHUNK, Math.max(bytes - at, 1)));
+    const read = readSync(file, chunk, 0, chunk.length, at);
     if (read === 0) return;
     yield chunk.subarray(0, read);
     at += read;
@@ -106,6 +107,6 @@ const CHUNK = 1024 * 1024;
 
 function blobId(file: number, bytes: number, format: 'sha1' | 'sha256'): string {
   const hash = createHash(format).update(`blob ${bytes}\0`);
-  for (const chunk of chunksOf(file)) hash.update(chunk);
+  for (const chunk of chunksOf(file, bytes)) hash.update(chunk);
   return hash.digest('hex');
 }

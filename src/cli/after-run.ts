@@ -2,6 +2,7 @@
 import { AgsError } from '../protocol/errors.ts';
 import { readTask } from '../store/tasks.ts';
 import { openReview, type Review } from '../tasks/review.ts';
+import { LOOKING, meanwhile } from './meanwhile.ts';
 import { count } from './review-session.ts';
 import type { Context } from './verb.ts';
 import { riskyPatterns } from './verbs/review.ts';
@@ -23,7 +24,7 @@ async function askOrTell(taskId: string, review: 'ask' | 'later', ctx: Context):
   const task = await readTask(ctx.stateDir, taskId);
   if (task === null) return;
   const risky = await riskyPatterns(ctx, task.task.project);
-  const opened = await openReview(ctx.world, task, { risky });
+  const opened = await meanwhile(ctx, LOOKING, openReview(ctx.world, task, { risky }));
   if (review === 'ask' && ctx.stdin.isTTY && ctx.stderr.isTTY && isWorthAsking(opened)) {
     const { reviewOnTerminal } = await import('./review-session.ts');
     await reviewOnTerminal(task, risky, ctx, opened);

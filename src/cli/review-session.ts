@@ -5,6 +5,7 @@ import type { AppliedChange } from '../review/journal.ts';
 import { visible } from '../lib/sanitize.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { openReview, type Review } from '../tasks/review.ts';
+import { LOOKING, meanwhile } from './meanwhile.ts';
 import { createPaint } from './colour.ts';
 import { askAboutChanges, askAboutIgnored, openKeys, type Answers, type Key } from './review-prompt.ts';
 import type { Context } from './verb.ts';
@@ -55,7 +56,7 @@ async function askAboutAll(
   opened?: Review,
 ): Promise<Asked> {
   const paint = createPaint(ctx.colour || (ctx.stderr.isTTY && ctx.env['NO_COLOR'] === undefined));
-  let review = opened ?? (await openReview(ctx.world, task, { risky }));
+  let review = opened ?? (await meanwhile(ctx, LOOKING, openReview(ctx.world, task, { risky })));
   const done = (answers: Answers | null, dropIgnored = false): Asked => ({
     review,
     answers,
@@ -72,7 +73,7 @@ async function askAboutAll(
     if (choice === null) return done(null);
     if (choice !== 'review') return done(first, choice === 'discard');
     review[Symbol.dispose]();
-    review = await openReview(ctx.world, task, { withIgnored: true, risky });
+    review = await meanwhile(ctx, LOOKING, openReview(ctx.world, task, { withIgnored: true, risky }));
     // What was answered holds for exactly what was shown: a change that is another one by now is asked about again.
     const shown = new Map(changes.map((change) => [keyOf(change), change]));
     const now = review.compared.changeSet.changes;

@@ -19,15 +19,17 @@ const verb: Verb = {
     const { riskyPatterns } = await import('./review.ts');
     const { count, shellQuote } = await import('../format.ts');
     const { visible } = await import('../../lib/sanitize.ts');
+    const { meanwhile } = await import('../meanwhile.ts');
     const task = await findTask(ctx.world, args.positionals[0], {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
       work: true,
     });
-    const { taken, failed, risky, left } = await applyTask(ctx.world, task, {
+    const applying = applyTask(ctx.world, task, {
       paths: args.positionals.slice(1),
       risky: (args.values['risky'] as string[] | undefined) ?? [],
       riskyPatterns: await riskyPatterns(ctx, task.task.project),
     });
+    const { taken, failed, risky, left } = await meanwhile(ctx, `Writing the files of ${task.task.name}`, applying);
     if (failed.length > 0)
       throw new AgsError(
         'project.changed',

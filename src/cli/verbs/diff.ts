@@ -24,7 +24,8 @@ const verb: Verb = {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
       work: true,
     });
-    using review = await open(ctx, task);
+    const { LOOKING, meanwhile } = await import('../meanwhile.ts');
+    using review = await meanwhile(ctx, LOOKING, open(ctx, task));
     const wanted = args.positionals.slice(1);
     const changes = review.compared.changeSet.changes.filter(
       (change) =>

@@ -29,6 +29,7 @@ const verb: Verb = {
     const { findTask } = await import('../../tasks/find-task.ts');
     const { openMerge } = await import('../../tasks/merge.ts');
     const { riskyPatterns } = await import('./review.ts');
+    const { LOOKING, meanwhile } = await import('../meanwhile.ts');
     const { values } = args;
     if (values['squash'] === true && values['keep-commits'] === true)
       throw new AgsError('usage.invalid', '--squash and --keep-commits contradict each other.');
@@ -36,7 +37,8 @@ const verb: Verb = {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
       work: true,
     });
-    using merge = await openMerge(ctx.world, task, {
+    const { name } = task.task;
+    const opening = openMerge(ctx.world, task, {
       paths: args.positionals.slice(1),
       risky: (values['risky'] as string[] | undefined) ?? [],
       riskyPatterns: await riskyPatterns(ctx, task.task.project),
@@ -44,8 +46,8 @@ const verb: Verb = {
       keepCommits: values['keep-commits'] === true,
       message: values['message'] as string | undefined,
     });
+    using merge = await meanwhile(ctx, LOOKING, opening);
     const { plan } = merge;
-    const { name } = task.task;
     const dry = values['dry-run'] === true;
     const ask = !dry && values['yes'] !== true && values['json'] !== true && ctx.terminal.stdin && ctx.terminal.stderr;
     if (plan.to !== null && (dry || ask)) await show(plan, name, ctx);
@@ -53,7 +55,7 @@ const verb: Verb = {
       ctx.stderr.write('Nothing was merged.\n');
       return EXIT.cancelled;
     }
-    if (!dry) await merge.carryOut();
+    if (!dry) await meanwhile(ctx, `Merging ${name}`, merge.carryOut());
     if (values['json'] === true)
       ctx.stdout.write(
         `${JSON.stringify({ task: name, ref: plan.ref, from: plan.from, to: plan.to, merged: !dry && plan.to !== null, whole: plan.whole, files: plan.take.map((change) => change.path), risky: plan.risky.map((change) => change.path) })}\n`,

@@ -13,9 +13,10 @@ const verb: Verb = {
     const { currentProject } = await import('../../tasks/entries.ts');
     const { undoMerge } = await import('../../tasks/undo.ts');
     const { visible } = await import('../../lib/sanitize.ts');
+    const { meanwhile } = await import('../meanwhile.ts');
     const name = args.positionals[0];
     const { project, task } = await place();
-    const undone = await undoMerge(ctx.world, project, task);
+    const undone = await meanwhile(ctx, 'Taking the merge back', undoMerge(ctx.world, project, task));
     if (args.values['json'] === true) ctx.stdout.write(`${JSON.stringify(undone)}\n`);
     else
       ctx.stderr.write(

@@ -16,7 +16,7 @@ let project = '';
 let outside = '';
 
 beforeAll(() => {
-  scratch = fs.realpathSync(fs.mkdtempSync('/tmp/ags-apply-'));
+  scratch = fs.realpathSync(fs.mkdtempSync('/var/tmp/ags-apply-'));
   fs.chmodSync(scratch, 0o755);
   built = join(scratch, 'built');
   execFileSync(join(repository, 'node_modules/.bin/tsc'), ['-p', repository, '--noCheck', '--outDir', built]);

@@ -74,10 +74,11 @@ export function shareReadiness({ caller, home, uid }: Machine): void {
 /** A project with one commit, unless `git` is false. Everything is owned by the caller. */
 export function createMachine(
   caller: Caller,
-  options: { git?: boolean; name?: string; files?: Record<string, string> } = {},
+  /** `disk`: not in memory, which /tmp may be. */
+  options: { git?: boolean; name?: string; files?: Record<string, string>; disk?: boolean } = {},
 ): Machine {
   const uid = caller === 'root' ? 0 : USER;
-  const root = mkdtempSync('/tmp/ags-it-');
+  const root = mkdtempSync(options.disk === true ? '/var/tmp/ags-it-' : '/tmp/ags-it-');
   chmodSync(root, 0o755);
   const home = join(root, 'home');
   const project = join(home, options.name ?? 'code/project');

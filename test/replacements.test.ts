@@ -91,7 +91,7 @@ const CASES: Readonly<Record<string, Case>> = {
 let place = '';
 let project = '';
 beforeEach(() => {
-  place = fs.realpathSync(fs.mkdtempSync('/tmp/ags-replace-'));
+  place = fs.realpathSync(fs.mkdtempSync('/var/tmp/ags-replace-'));
 });
 afterEach(() => fs.rmSync(place, { recursive: true }));
 

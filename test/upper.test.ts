@@ -15,7 +15,7 @@ const users = root ? [0, 1001] : [process.geteuid?.() ?? -1];
 let scratch = '';
 
 beforeAll(() => {
-  scratch = fs.realpathSync(fs.mkdtempSync('/tmp/ags-upper-'));
+  scratch = fs.realpathSync(fs.mkdtempSync('/var/tmp/ags-upper-'));
   fs.chmodSync(scratch, 0o755);
 });
 afterAll(() => {

@@ -45,7 +45,10 @@ function stateOf(machine: Machine, base: string): string {
 
 describe.each(CALLERS)('as %s', (caller) => {
   test('A158: a merge and an undo that are killed are done or not done', async () => {
-    using machine = createMachine(caller, { files: Object.fromEntries(FILES.map((name) => [name, 'old\n'])) });
+    using machine = createMachine(caller, {
+      disk: true,
+      files: Object.fromEntries(FILES.map((name) => [name, 'old\n'])),
+    });
     const task = await agentTask(
       machine,
       `for f in f*.txt; do echo new > $f; done; rm ${FILES.at(-1)}; mkdir made; echo n > made/new.txt`,

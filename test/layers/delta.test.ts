@@ -111,7 +111,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     'find . -path ./.git -prune -o -type f -print | wc -l; git status --short; git diff HEAD --stat | tail -1';
 
   test('killed at any moment, what is there is whole, and the next task gets everything', async () => {
-    using machine = createMachine(caller, { files });
+    using machine = createMachine(caller, { files, disk: true });
     await runTask(machine, { task: 'warm' });
     const pick = chance(7);
     for (let round = 0; round < 6; round++) {
@@ -135,7 +135,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   }, 240_000);
 
   test('two at once: one makes it, the other waits and uses it', async () => {
-    using machine = createMachine(caller, { files });
+    using machine = createMachine(caller, { files, disk: true });
     await runTask(machine, { task: 'warm' });
     rmSync(layersDirOf(machine), { recursive: true });
     const all = await Promise.all(
@@ -234,7 +234,7 @@ interface Project extends Disposable {
 }
 
 async function createProject(): Promise<Project> {
-  const top = mkdtempSync('/tmp/ags-delta-');
+  const top = mkdtempSync('/var/tmp/ags-delta-');
   const root = join(top, 'project');
   mkdirSync(root);
   const env = { PATH: process.env['PATH'] ?? '', HOME: top, GIT_CONFIG_NOSYSTEM: '1' };

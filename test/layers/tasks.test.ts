@@ -19,6 +19,7 @@ import { layersDirOf, runTask } from './task.ts';
 describe.each(CALLERS)('as %s', (caller) => {
   test('a task does not notice what the user does to the project meanwhile', async () => {
     using machine = createMachine(caller, {
+      disk: true,
       files: { '.gitignore': 'node_modules/\n', 'a.txt': 'one\n', 'dir/b.txt': 'two\n', 'dir/c.txt': 'three\n' },
     });
     machine.write('node_modules/dep/index.js', 'the user’s own\n');
@@ -53,7 +54,10 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 
   test('the next commit costs what changed, and a task on either sees its own', async () => {
-    using machine = createMachine(caller, { files: { 'a.txt': 'a1\n', 'b/c.txt': 'c\n', 'b/d.txt': 'd\n' } });
+    using machine = createMachine(caller, {
+      disk: true,
+      files: { 'a.txt': 'a1\n', 'b/c.txt': 'c\n', 'b/d.txt': 'd\n' },
+    });
     const first = machine.git('rev-parse', 'HEAD').trim();
     const one = await runTask(machine, { task: 'one', commands: ['cat a.txt; ls b'] });
     machine.git('rm', '-rq', 'b');
@@ -75,6 +79,7 @@ describe.each(CALLERS)('as %s', (caller) => {
 
   test('git is on the branch of the task, knows the others, and reads no file to know that nothing changed', async () => {
     using machine = createMachine(caller, {
+      disk: true,
       files: Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`d${i % 7}/f${i}.txt`, `file ${i}\n`])),
     });
     machine.git('tag', 'v1');
@@ -112,7 +117,10 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 
   test('attack: a sandbox cannot write to a layer, not even to what it has copied up, moved or deleted', async () => {
-    using machine = createMachine(caller, { files: { 'a.txt': 'a\n', 'b/c.txt': 'c\n', 'b/run.sh': '#!/bin/sh\n' } });
+    using machine = createMachine(caller, {
+      disk: true,
+      files: { 'a.txt': 'a\n', 'b/c.txt': 'c\n', 'b/run.sh': '#!/bin/sh\n' },
+    });
     await runTask(machine, { task: 'first' });
     machine.write('a.txt', 'a2\n');
     machine.git('commit', '-qam', 'second');
@@ -132,7 +140,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 
   test('attack: what an agent puts in the way of a mount in its home leads nowhere on the next turn', async () => {
-    using machine = createMachine(caller);
+    using machine = createMachine(caller, { disk: true });
     mkdirSync(join(machine.home, '.local/bin'), { recursive: true });
     mkdirSync(join(machine.root, 'victim'));
     giveTo(machine.root, machine.uid);
@@ -150,6 +158,7 @@ describe.each(CALLERS)('as %s', (caller) => {
 
   test('what the user asked to hide does not exist, although git tracks it', async () => {
     using machine = createMachine(caller, {
+      disk: true,
       files: {
         'ags.yaml': 'hide: [customers/, "*.sqlite"]\n',
         'a.txt': 'a\n',
@@ -170,6 +179,7 @@ describe.each(CALLERS)('as %s', (caller) => {
 
   test('where no overlay can be had, the layers are copied one over the other', async () => {
     using machine = createMachine(caller, {
+      disk: true,
       files: { 'a.txt': 'a\n', 'b/c.txt': 'c\n', 'd/e/f.txt': 'f\n', 'g.txt': 'g\n', 'ags.yaml': 'hide: [g.txt]\n' },
     });
     await runTask(machine, { task: 'first' });
@@ -192,7 +202,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 
   test('a layer that is another directory by then is not mounted', async () => {
-    using machine = createMachine(caller);
+    using machine = createMachine(caller, { disk: true });
     const { ready } = await runTask(machine, { task: 'good' });
     const [layer = ''] = ready?.layers ?? [];
     expect(existsSync(layer)).toBe(true);
@@ -210,7 +220,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 
   test('a commit whose objects are not all here is refused with a reason, and nothing half-made is used', async () => {
-    using machine = createMachine(caller, { files: { 'a.txt': 'a\n', 'b.txt': 'b\n' } });
+    using machine = createMachine(caller, { disk: true, files: { 'a.txt': 'a\n', 'b.txt': 'b\n' } });
     const oid = machine.git('rev-parse', 'HEAD:b.txt').trim();
     rmSync(join(machine.project, '.git/objects', oid.slice(0, 2), oid.slice(2)));
     const said = await runTask(machine, { task: 'missing' });
@@ -222,6 +232,7 @@ describe.each(CALLERS)('as %s', (caller) => {
 
 test.runIf(CALLERS.includes('root'))('root in somebody else’s project: every layer has its own owner', async () => {
   using machine = createMachine('root', {
+    disk: true,
     files: { 'ags.yaml': 'setup: { run: ["mkdir d/new; echo s > d/new/s"] }\n', 'd/a.txt': 'a\n' },
   });
   giveTo(machine.project, 42_424);

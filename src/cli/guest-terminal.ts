@@ -1,6 +1,7 @@
 // cli/guest-terminal.ts: the user's terminal at a program inside a sandbox that is running.
 import { AgsError } from '../protocol/errors.ts';
 import { openStream } from '../lib/control.ts';
+import { createScreenFilter } from '../lib/screen-filter.ts';
 import { createFrameReader, frame, windowFrame } from '../lib/frames.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { Context } from './verb.ts';
@@ -47,8 +48,9 @@ export async function openGuest(
     });
   ctx.stderr.write('ags: Ctrl-] leaves it running.\r\n');
   const end: { code: number | null } = { code: null };
+  const draw = createScreenFilter();
   const read = createFrameReader((kind, payload) => {
-    if (kind === 'd') stdout.write(payload);
+    if (kind === 'd') stdout.write(draw(payload));
     if (kind === 'x') end.code = payload[0] ?? 0;
   });
   const resize = (): void => void socket.write(windowFrame(stdout.columns, stdout.rows));

@@ -1,8 +1,9 @@
 // tasks/terminal.ts: a terminal of our own between the user's and the sandbox's.
 // Invariant: the user's terminal is never handed through. Its descriptors stay here; inside there is a pseudo-terminal,
-// into which a program may push characters as it likes without reaching the user's shell.
+// into which a program may push characters as it likes without reaching the user's shell. What it prints may draw, and no more.
 import { once } from 'node:events';
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
+import { createScreenFilter } from '../lib/screen-filter.ts';
 import { statFields } from '../lib/proc-stat.ts';
 import type { Stdio } from '../sandbox/backend.ts';
 
@@ -31,9 +32,10 @@ export async function openTerminal(user: { stdin: In; stdout: Out; stderr: Out }
   process.on('SIGWINCH', resize);
   const keyboard = user.stdin.isTTY ? takeKeyboard(user.stdin, (data) => void pty.master.write(data)) : null;
   const target = screen ?? user.stdout;
-  const pass = (chunk: Buffer): Promise<void> => new Promise((resolve) => target.write(chunk, () => resolve()));
+  const draw = createScreenFilter();
+  const pass = (chunk: Buffer): Promise<void> => new Promise((resolve) => target.write(draw(chunk), () => resolve()));
   pty.master.on('data', (chunk: Buffer) => {
-    if (!target.write(chunk, () => void pty.master.resume())) pty.master.pause();
+    if (!target.write(draw(chunk), () => void pty.master.resume())) pty.master.pause();
   });
   return {
     stdio: {

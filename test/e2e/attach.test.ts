@@ -13,6 +13,8 @@ printf 'You said %s.\n' "$line" | tee said.txt
 read -r line
 `;
 
+const THIEF = String.raw`printf '\033]52;c;dGFrZW4=\007\033Ptmux;\033\033]52;c;dGFrZW4=\007\033\\printed\n'`;
+
 const TIDY = `
 trap 'echo bye > bye.txt; exit 0' HUP
 echo Ready for you.
@@ -47,6 +49,31 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(screen.modes()).toBe(before);
     await machine.until('first', ['ready']);
     expect(machine.git('show', 'ags/first:said.txt')).toBe('You said hello.\n');
+  });
+
+  test('A121: nothing at a terminal inside reaches the clipboard, by any of the ways to sit at it', async () => {
+    using machine = createAgentMachine(caller, { 'thief.sh': `${THIEF}\nread -r line\n`, 'once.sh': THIEF });
+    using screen = await openScreen(machine);
+    // The terminal itself would take it.
+    expect(await screen.run('sh once.sh')).toMatchObject({ code: 0 });
+    expect(screen.clipboard()).toBe('taken\n');
+    screen.emptyClipboard();
+    expect((await screen.run('ags exec -- sh once.sh')).shown).toContain('printed');
+    expect(await screen.run('ags start first "Wait." --agent "sh thief.sh" -i -d')).toMatchObject({ code: 0 });
+    await machine.until('first', ['running']);
+    for (const command of ['ags shell first', 'ags attach first']) {
+      screen.type(command);
+      screen.press('Enter');
+      await screen.until('leaves it running');
+      if (command.includes('shell')) {
+        screen.type('sh once.sh; echo "sta""ys"');
+        screen.press('Enter');
+        await screen.until('stays');
+      } else await screen.until('printed');
+      screen.press('C-]');
+      await screen.ended();
+    }
+    expect(screen.clipboard()).toBe('');
   });
 
   test('a program at its terminal is hung up when the task is stopped, and can put its things in order', async () => {

@@ -22,6 +22,9 @@ export interface Screen extends Disposable {
   resize(columns: number, rows: number): void;
   /** What programs have switched on and off, by tmux's names. */
   modes(): string;
+  /** What programs have put onto the clipboard. */
+  clipboard(): string;
+  emptyClipboard(): void;
   /** Empties the screen and what has scrolled away. */
   clear(): Promise<void>;
 }
@@ -84,6 +87,11 @@ export async function openScreen(
     'escape-time',
     '0',
     ';',
+    'set-option',
+    '-s',
+    'set-clipboard',
+    'on',
+    ';',
     'new-session',
     '-d',
     '-x',
@@ -120,6 +128,8 @@ export async function openScreen(
     },
     resize: (columns, rows) => void tmux('resize-window', '-x', String(columns), '-y', String(rows)),
     modes: () => tmux('display-message', '-p', MODES.map((name) => `${name}=#{${name}}`).join(' ')).trim(),
+    clipboard: () => tmux('list-buffers', '-F', '#{buffer_sample}'),
+    emptyClipboard: () => void tmux('delete-buffer'),
     async clear() {
       screen.press('C-l');
       await sleep(100);

@@ -156,6 +156,7 @@ const DOING = new Set([
   'tool.started',
   'run.waiting',
   'run.prepared',
+  'run.started',
   'run.printed',
   'agent.waited',
   'agent.asked',

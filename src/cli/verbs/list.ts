@@ -111,6 +111,7 @@ function below(task: TaskRow | undefined, paint: Paint, columns: number): string
 
 function doingText(event: NonNullable<TaskRow['doing']>, room: number): string {
   if (event.type === 'tool.started') return describeAction(event['action'] as Action, String(event['tool']), room);
+  if (event.type === 'run.started') return `${String(event['title'])} is up`;
   const words = [event['text'], event['why'], event['question']].find((value) => typeof value === 'string');
   return words?.split('\n')[0] ?? '';
 }

@@ -86,23 +86,29 @@ const markdownSection = (section) => [
   ]),
 ];
 
-/** The page with these sections in place of those whose titles begin like theirs, and the same for the bars. */
-export function replaceSections(page, { sections, title, bar }) {
+/** Puts these sections and their bars in place of the earlier ones: of the same names, and of those that begin with `title` and `bar`. */
+export function replaceSections(page, { sections, title = null, bar = null }) {
   const [head, ...parts] = page.split(/^(?=## )/m);
-  const kept = parts.filter((part) => !part.startsWith(`## ${title}`));
-  const at = kept.findIndex((part) => part.startsWith('## The machine'));
+  const isOld = (part) =>
+    sections.some((section) => part.startsWith(`## ${section.title}\n`)) ||
+    (title !== null && part.startsWith(`## ${title}`));
+  const kept = parts.filter((part) => !isOld(part));
+  const at = kept.findIndex((part) => part.startsWith(title === null ? '## The gateway' : '## The machine'));
   if (at === -1) throw new Error('docs/benchmarks.md is not what npm run bench has written');
   kept.splice(at, 0, ...sections.map((section) => `${markdownSection(section).join('\n\n')}\n\n`));
   const [first, ...rest] = kept;
+  const own = markdownTable(barTable(sections)).split('\n').slice(2);
+  const names = new Set(own.map(nameOfBar));
   const bars = first
     .trimEnd()
     .split('\n')
-    .filter((line) => !line.startsWith(`| ${bar}`));
-  const own = markdownTable(barTable(sections)).split('\n').slice(2);
+    .filter((line) => !names.has(nameOfBar(line)) && (bar === null || !line.startsWith(`| ${bar}`)));
   return [head, `${[...bars, ...own].join('\n')}\n\n`, ...rest].join('');
 }
 
-const INTRO = `\`npm run bench\` measures ags beside what one would use instead, in one run on one machine, and writes this page. \`npm run bench -- --quick\` takes less than a minute and writes nothing; \`npm run bench -- gateway\` measures only the gateway, and \`npm run bench -- from-inside\` only connections from inside sandboxes, without writing anything.
+const nameOfBar = (line) => /^\| (.*?) \|/.exec(line)?.[1] ?? line;
+
+const INTRO = `\`npm run bench\` measures ags beside what one would use instead, in one run on one machine, and writes this page. \`npm run bench -- --quick\` takes less than a minute and writes nothing; \`npm run bench -- gateway\`, \`-- layers\` and \`-- tasks\` measure only that part and replace its sections here; \`npm run bench -- from-inside\` measures only connections from inside sandboxes, without writing anything.
 
 How to read it: look at the ratios. All variants are measured in turn, round by round, so that whatever else the machine does meets all alike; a ratio is taken within each round. Figures are medians, with the 10th and 90th percentile in brackets. Processor time is user and system time of the whole tree of processes, orphans included; it depends little on what else runs, while wall time is what one waits. A failed run is an error, never a fast one.`;
 

@@ -1,8 +1,8 @@
 // scripts/bench.mjs: `npm run bench`: ags beside what one would use instead, as ratios in one run. Writes
 // docs/benchmarks.md and its charts; with --quick (under a minute, smaller repositories, no other proxies) it only prints.
-// `npm run bench -- gateway` measures the gateway alone (eight minutes), and replaces only what the page says about it;
+// `npm run bench -- gateway` measures the gateway alone (ten minutes), and replaces only what the page says about it; so do
+// `npm run bench -- layers` and `npm run bench -- tasks` with the layers of agents and with their tasks.
 // `npm run bench -- from-inside` measures only connections from inside sandboxes, and only prints.
-// `npm run bench -- layers` and `npm run bench -- tasks` measure only the layers of agents, and only their tasks; they only print.
 // Ends with 1 when a bar is missed.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ const seconds = (performance.now() - began) / 1000;
 process.stdout.write(
   `${terminalReport(sections)}\n\n${Math.round(seconds)} s, load ${before} before, ${load()} after\n`,
 );
-if (!quick && !fromInsideOnly && !layersOnly && !tasksOnly) writePage();
+if (!quick && !fromInsideOnly) writePage();
 for (const { check } of sections) if (typeof check === 'string') throw new Error(check);
 if (sections.flatMap((section) => section.bars).some((bar) => !verdict(bar))) process.exitCode = 1;
 
@@ -57,10 +57,12 @@ function writePage() {
   const page = join(root, 'docs/benchmarks.md');
   const isOfGateway = (section) => section.title.startsWith(GATEWAY.title);
   const loads = { before, after: load() };
-  const text = gatewayOnly
-    ? replaceSections(readFileSync(page, 'utf8'), { sections, ...GATEWAY })
+  const part = gatewayOnly || layersOnly || tasksOnly;
+  const text = part
+    ? replaceSections(readFileSync(page, 'utf8'), { sections, ...(gatewayOnly ? GATEWAY : {}) })
     : markdownReport({ sections, machine, loads, seconds });
   writeFileSync(page, text);
+  if (layersOnly || tasksOnly) return void process.stdout.write('written: docs/benchmarks.md\n');
   const charts = (list) => drawChart(list.flatMap((section) => section.chart ?? []));
   writeFileSync(join(root, 'docs/benchmarks-gateway.svg'), charts(sections.filter(isOfGateway)));
   if (!gatewayOnly)

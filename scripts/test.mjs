@@ -8,7 +8,7 @@ import { NEEDED, root, setUp } from './setup.mjs';
 // Real clients and servers: what a sandbox reaches through its gateway is tried with them.
 const CLIENTS = ['curl', 'wget', 'openssl', 'python3', 'psql', 'javac', 'keytool'];
 
-const IN_MEMORY = 'mount -t tmpfs -o mode=1777 tmpfs /tmp && exec "$@"';
+const IN_MEMORY = 'mount -t tmpfs -o mode=1777,size=12g tmpfs /tmp && exec "$@"';
 
 await setUp({ programs: [...NEEDED, 'tmux', ...CLIENTS] });
 const some = process.argv.slice(2);

@@ -9,7 +9,7 @@ import { NEEDED, root, setUp } from './setup.mjs';
 // Real clients and servers: what a sandbox reaches through its gateway is tried with them.
 const CLIENTS = ['curl', 'wget', 'openssl', 'python3', 'psql', 'javac', 'keytool'];
 
-await setUp({ programs: [...NEEDED, 'tmux', ...CLIENTS] });
+await setUp({ programs: [...NEEDED, 'tmux', 'chromium', ...CLIENTS] });
 const some = process.argv.slice(2);
 const checks =
   some.length > 0

@@ -1,0 +1,35 @@
+// web/src/api/queries.ts: what the page has read, by key, kept up to date by live/.
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ApiAbout, ApiBranches, ApiProject, ApiTaskDetail, ApiTasks } from '../../../src/protocol/api.ts';
+import { api } from './client.ts';
+
+export const keys = {
+  about: ['about'] as const,
+  projects: ['projects'] as const,
+  branches: (project: string) => ['branches', project] as const,
+  tasks: ['tasks'] as const,
+  search: (project: string, q: string) => ['search', project, q] as const,
+  task: (task: string) => ['task', task] as const,
+  changes: (task: string) => ['changes', task] as const,
+  network: (project: string, task: string | null) => ['network', project, task] as const,
+  storage: ['storage'] as const,
+};
+
+export const useAbout = (): UseQueryResult<ApiAbout> =>
+  useQuery({ queryKey: keys.about, queryFn: async ({ signal }) => api.about(signal), staleTime: 60_000 });
+
+export const useProjects = (): UseQueryResult<ApiProject[]> =>
+  useQuery({ queryKey: keys.projects, queryFn: async ({ signal }) => api.projects(signal) });
+
+export const useBranches = (project: string): UseQueryResult<ApiBranches> =>
+  useQuery({ queryKey: keys.branches(project), queryFn: async ({ signal }) => api.branches(project, signal) });
+
+/** All tasks of all projects: the order of attention does not stop at a project. */
+export const useTasks = (): UseQueryResult<ApiTasks> =>
+  useQuery({ queryKey: keys.tasks, queryFn: async ({ signal }) => api.tasks({}, signal) });
+
+export const taskQuery = (task: string) =>
+  queryOptions({ queryKey: keys.task(task), queryFn: async ({ signal }) => api.task(task, signal) });
+
+export const useTask = (task: string): UseQueryResult<ApiTaskDetail> => useQuery(taskQuery(task));

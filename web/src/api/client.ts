@@ -61,7 +61,7 @@ function query(values: Readonly<Record<string, string | number | null | undefine
 
 export const api = {
   about: async (signal?: AbortSignal) => get<Api.ApiAbout>('/about', signal),
-  projects: async (signal?: AbortSignal) => get<Api.ApiProject[]>('/projects', signal),
+  projects: async (signal?: AbortSignal) => get<Api.ApiProjects>('/projects', signal),
   addProject: async (what: Api.AddProject) => post<Api.ApiProject>('/projects', what),
   removeProject: async (project: string) => request<null>('DELETE', `/projects/${project}`),
   branches: async (project: string, signal?: AbortSignal) =>
@@ -71,15 +71,15 @@ export const api = {
     get<Api.ApiTasks>(`/tasks${query(filter)}`, signal),
   task: async (task: string, signal?: AbortSignal) => get<Api.ApiTaskDetail>(`/tasks/${task}`, signal),
   startTasks: async (what: Api.StartTasks) => post<Api.Started>('/tasks', what),
-  removeTask: async (task: string, force: boolean) => request<null>('DELETE', `/tasks/${task}`, { force }),
+  removeTask: async (task: string, force: boolean) => request<Api.Removed>('DELETE', `/tasks/${task}`, { force }),
   events: async (task: string, range: { after?: number; before?: number; limit?: number }, signal?: AbortSignal) =>
     get<Api.ApiEvents>(`/tasks/${task}/events${query(range)}`, signal),
 
-  send: async (task: string, text: string) => post<z.infer<typeof Api.Sent>>(`/tasks/${task}/send`, { text }),
-  stop: async (task: string, force = false) => post<unknown>(`/tasks/${task}/stop`, { force }),
+  send: async (task: string, text: string) => post<Api.Sent>(`/tasks/${task}/send`, { text }),
+  stop: async (task: string, force = false) => post<Api.Stopped>(`/tasks/${task}/stop`, { force }),
   continueTask: async (task: string) => post<unknown>(`/tasks/${task}/continue`),
   restart: async (task: string) => post<unknown>(`/tasks/${task}/restart`),
-  fork: async (task: string, what: unknown) => post<Api.Started>(`/tasks/${task}/fork`, what),
+  fork: async (task: string, what: Api.ForkTask) => post<Api.Started>(`/tasks/${task}/fork`, what),
 
   changes: async (task: string, signal?: AbortSignal) => get<Api.ApiChanges>(`/tasks/${task}/changes`, signal),
   file: async (task: string, changes: string, n: number, signal?: AbortSignal) =>

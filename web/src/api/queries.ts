@@ -19,17 +19,25 @@ export const keys = {
 export const useAbout = (): UseQueryResult<ApiAbout> =>
   useQuery({ queryKey: keys.about, queryFn: async ({ signal }) => api.about(signal), staleTime: 60_000 });
 
+export const projectsQuery = queryOptions({
+  queryKey: keys.projects,
+  queryFn: async ({ signal }) => api.projects(signal),
+});
+
 export const useProjects = (): UseQueryResult<ApiProject[]> =>
-  useQuery({ queryKey: keys.projects, queryFn: async ({ signal }) => api.projects(signal) });
+  useQuery({ ...projectsQuery, select: ({ projects }) => projects });
 
 export const useBranches = (project: string): UseQueryResult<ApiBranches> =>
-  useQuery({ queryKey: keys.branches(project), queryFn: async ({ signal }) => api.branches(project, signal) });
+  useQuery({
+    queryKey: keys.branches(project),
+    queryFn: async ({ signal }) => api.branches(project, signal),
+    staleTime: 10_000,
+  });
 
 /** All tasks of all projects: the order of attention does not stop at a project. */
-export const useTasks = (): UseQueryResult<ApiTasks> =>
-  useQuery({ queryKey: keys.tasks, queryFn: async ({ signal }) => api.tasks({}, signal) });
+export const tasksQuery = queryOptions({ queryKey: keys.tasks, queryFn: async ({ signal }) => api.tasks({}, signal) });
 
-export const taskQuery = (task: string) =>
-  queryOptions({ queryKey: keys.task(task), queryFn: async ({ signal }) => api.task(task, signal) });
+export const useTasks = (): UseQueryResult<ApiTasks> => useQuery(tasksQuery);
 
-export const useTask = (task: string): UseQueryResult<ApiTaskDetail> => useQuery(taskQuery(task));
+export const useTask = (task: string): UseQueryResult<ApiTaskDetail> =>
+  useQuery({ queryKey: keys.task(task), queryFn: async ({ signal }) => api.task(task, signal) });

@@ -1,17 +1,25 @@
 // web/src/live/rows.ts: keeps the cached lists of tasks and projects as the server says they are.
 // Invariant: however many messages come, the page is drawn a few times a second at most.
 import type { QueryClient } from '@tanstack/react-query';
-import type { ApiProject, ApiTask, ApiTaskDetail, ApiTasks, LiveMessage } from '../../../src/protocol/api.ts';
-import { keys } from '../api/queries.ts';
+import type {
+  ApiProject,
+  ApiProjects,
+  ApiTask,
+  ApiTaskDetail,
+  ApiTasks,
+  LiveMessage,
+} from '../../../src/protocol/api.ts';
+import { keys, projectsQuery, tasksQuery } from '../api/queries.ts';
 import type { Live } from './socket.ts';
 
 const DRAW_EVERY_MS = 200;
 
-export function keepRows(live: Live, client: QueryClient): () => void {
+export function keepRows(live: Live, client: QueryClient): void {
   const changed = new Map<string, ApiTask | null>();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let seq: number | null = null;
-  let projectsSeq: number | null = null;
+  let begun = false;
+  let tasksSeq = 0;
+  let projectsSeq = 0;
 
   const draw = (): void => {
     timer = undefined;
@@ -30,32 +38,47 @@ export function keepRows(live: Live, client: QueryClient): () => void {
   };
 
   const onTask = (message: LiveMessage): void => {
-    seq = message.seq;
-    if (message.type === 'reset') return reread();
+    if (message.type === 'reset') reread();
+    else if (message.seq <= tasksSeq) return;
+    tasksSeq = message.seq;
     if (message.type === 'task') changed.set(message.data.id, message.data);
     else if (message.type === 'task-gone') changed.set(message.data.id, null);
     timer ??= setTimeout(draw, DRAW_EVERY_MS);
   };
   const onProject = (message: LiveMessage): void => {
+    if (message.type === 'reset') reread();
+    else if (message.seq <= projectsSeq) return;
     projectsSeq = message.seq;
-    if (message.type !== 'project') return reread();
+    if (message.type !== 'project') return;
     const { data } = message;
-    client.setQueryData<ApiProject[]>(keys.projects, (old) =>
-      old?.some(({ id }) => id === data.id) === true
-        ? old.map((project) => (project.id === data.id ? data : project))
-        : [...(old ?? []), data],
+    client.setQueryData<ApiProjects>(keys.projects, (old) =>
+      old === undefined ? old : { ...old, projects: withProject(old.projects, data) },
     );
   };
 
-  const ends = [
-    live.subscribe('tasks', { after: () => seq, message: onTask }),
-    live.subscribe('projects', { after: () => projectsSeq, message: onProject }),
-    live.onReturn(reread),
-  ];
-  return () => {
-    clearTimeout(timer);
-    for (const end of ends) end();
+  // The lists first, then what came after them: nothing is missed in between.
+  const begin = async (): Promise<void> => {
+    const [tasks, projects] = await Promise.all([
+      client.ensureQueryData(tasksQuery),
+      client.ensureQueryData(projectsQuery),
+    ]);
+    if (begun) return;
+    begun = true;
+    tasksSeq = tasks.seq;
+    projectsSeq = projects.seq;
+    live.subscribe('tasks', { after: () => tasksSeq, message: onTask });
+    live.subscribe('projects', { after: () => projectsSeq, message: onProject });
   };
+  // Without a server there is nothing yet: the page says so, and it begins when there is one.
+  const tryToBegin = (): void => void begin().catch(() => undefined);
+  tryToBegin();
+  live.onReturn(() => (begun ? reread() : tryToBegin()));
+}
+
+function withProject(projects: readonly ApiProject[], project: ApiProject): ApiProject[] {
+  return projects.some(({ id }) => id === project.id)
+    ? projects.map((one) => (one.id === project.id ? project : one))
+    : [...projects, project];
 }
 
 function merged(tasks: readonly ApiTask[], changed: ReadonlyMap<string, ApiTask | null>): ApiTask[] {

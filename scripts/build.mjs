@@ -35,7 +35,7 @@ await bundle.write({
 finishHot();
 
 // What is bundled brings its licence along.
-const licences = ['zod', 'yaml'].map(
+const licences = ['zod', 'yaml', 'ws'].map(
   (name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`,
 );
 writeFileSync(join(root, 'dist/bundle/LICENSES.txt'), licences.join('\n----\n\n'));

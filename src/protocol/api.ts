@@ -33,6 +33,12 @@ export const ApiProject = z.object({
 });
 export type ApiProject = z.infer<typeof ApiProject>;
 
+export const ApiProjects = z.object({
+  projects: z.array(ApiProject),
+  seq: z.number().meta({ description: 'Of the topic `projects`: subscribe after this one, and nothing is missed.' }),
+});
+export type ApiProjects = z.infer<typeof ApiProjects>;
+
 export const AddProject = z.union([z.object({ path: z.string() }), z.object({ url: z.string() })]);
 export type AddProject = z.infer<typeof AddProject>;
 
@@ -89,7 +95,11 @@ export const ApiTask = z.object({
 });
 export type ApiTask = z.infer<typeof ApiTask>;
 
-export const ApiTasks = z.object({ tasks: z.array(ApiTask), parallel: z.number() });
+export const ApiTasks = z.object({
+  tasks: z.array(ApiTask).meta({ description: 'Who needs a person first.' }),
+  parallel: z.number().meta({ description: 'How many agents may run at once.' }),
+  seq: z.number().meta({ description: 'Of the topic `tasks`: subscribe after this one, and nothing is missed.' }),
+});
 export type ApiTasks = z.infer<typeof ApiTasks>;
 
 export const ApiTaskDetail = ApiTask.extend({
@@ -126,9 +136,7 @@ export type ApiTaskDetail = z.infer<typeof ApiTaskDetail>;
 export const StartTasks = z.object({
   project: Id,
   goals: z
-    .array(
-      z.object({ text: z.string().min(1), name: z.string().nullable().optional(), agent: z.string().optional() }),
-    )
+    .array(z.object({ text: z.string().min(1), name: z.string().nullable().optional(), agent: z.string().optional() }))
     .min(1)
     .max(100),
   agents: z.array(z.string()).max(8).default([]),
@@ -146,10 +154,29 @@ export type StartTasks = z.input<typeof StartTasks>;
 export const Started = z.object({ tasks: z.array(Id) });
 export type Started = z.infer<typeof Started>;
 
+/** Another task that begins where this one ended. What is left out is as it was there. */
+export const ForkTask = z.object({
+  text: z.string().min(1).meta({ description: 'What it is to do.' }),
+  name: z.string().nullable().default(null),
+  agent: z.string().optional(),
+  model: z.string().nullable().default(null),
+});
+export type ForkTask = z.input<typeof ForkTask>;
+
 export const SendMessage = z.object({ text: z.string().min(1) });
-export const Sent = z.object({ when: z.enum(['now', 'later', 'begun']) });
+export type SendMessage = z.infer<typeof SendMessage>;
+export const Sent = z.object({
+  when: z.enum(['now', 'later', 'begun']).meta({
+    description: 'now: the agent has it; later: when its turn is over; begun: it had ended, and goes on with this.',
+  }),
+});
+export type Sent = z.infer<typeof Sent>;
 export const StopTask = z.object({ force: z.boolean().default(false) });
+export const Stopped = z.object({ stopping: z.boolean().meta({ description: 'false: it was not running.' }) });
+export type Stopped = z.infer<typeof Stopped>;
 export const RemoveTask = z.object({ force: z.boolean().default(false) });
+export const Removed = z.object({ freedBytes: z.number(), branches: z.array(z.string()) });
+export type Removed = z.infer<typeof Removed>;
 
 /** An event as it is in events.jsonl, without the chain. All text in it is the agent's, and hostile. */
 export const ApiEvent = z.looseObject({ seq: z.number(), at: z.string(), type: z.string() });
@@ -182,7 +209,9 @@ export const ApiFile = z.object({
 export type ApiFile = z.infer<typeof ApiFile>;
 
 export const ApiChanges = z.object({
-  id: z.string().meta({ description: 'Of exactly this content. A merge carries it, and is refused if there is newer.' }),
+  id: z
+    .string()
+    .meta({ description: 'Of exactly this content. A merge carries it, and is refused if there is newer.' }),
   commit: z.string().nullable(),
   base: z.string().nullable(),
   into: z.object({ branch: z.string().nullable(), commit: z.string().nullable() }),

@@ -31,6 +31,7 @@ export const TaskFile = z.object({
   project: z.string().meta({ description: 'Absolute path of the project.' }),
   git: z.boolean(),
   command: z.array(z.string()),
+  attemptOf: z.string().optional().meta({ description: 'The first of several tasks that do one goal side by side.' }),
   createdAt: z.iso.datetime(),
 });
 export type TaskFile = z.infer<typeof TaskFile>;

@@ -16,7 +16,7 @@ const verb: Verb = {
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
     const { applyTask } = await import('../../tasks/apply.ts');
-    const { riskyPatterns } = await import('./review.ts');
+    const { riskyPatterns } = await import('../../tasks/risky-patterns.ts');
     const { count, shellQuote } = await import('../format.ts');
     const { visible } = await import('../../lib/sanitize.ts');
     const task = await findTask(ctx.world, args.positionals[0], {
@@ -26,7 +26,7 @@ const verb: Verb = {
     const { taken, failed, risky, left } = await applyTask(ctx.world, task, {
       paths: args.positionals.slice(1),
       risky: (args.values['risky'] as string[] | undefined) ?? [],
-      riskyPatterns: await riskyPatterns(ctx, task.task.project),
+      riskyPatterns: await riskyPatterns(ctx.world, task.task.project),
     });
     if (failed.length > 0)
       throw new AgsError(

@@ -5,7 +5,6 @@ import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import { keys } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
-import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
 import { useNow } from '../ui/now.ts';
 import { say, sayFailure } from '../ui/toasts.tsx';
@@ -43,21 +42,28 @@ export function AskCard({
         <Sign size={16} aria-hidden className={`mt-0.5 shrink-0 ${waits ? 'text-warn' : 'text-bad'}`} />
         <span className="min-w-0 wrap-anywhere">
           <span className={`font-medium ${waits ? 'text-warn' : 'text-bad'}`}>{waits ? 'Asks for' : 'Blocked'}</span>{' '}
-          <span className="font-mono text-sm">{where}</span>
-          <span className="text-muted">
-            {ask.program === null ? '' : `, wanted by ${cleanLine(ask.program, 80)}`}
-            {ask.tries > 1 ? `, ${plural(ask.tries, 'try', 'tries')}` : ''}
-            {waits ? '' : `. ${cleanLine(ask.reason, 200)}`}
-          </span>
+          <span className="font-mono text-sm font-medium">{where}</span>
+          {ask.tries > 1 ? <span className="tabular text-muted"> ×{ask.tries}</span> : null}
         </span>
       </p>
-      <p className="mt-1 pl-6 text-sm text-muted">Allowing it lets the agent send data there.</p>
+      <p className="mt-1 pl-6 text-sm wrap-anywhere text-muted">
+        {sentence([
+          ask.program === null ? '' : `wanted by ${cleanLine(ask.program, 80)}`,
+          waits ? '' : cleanLine(ask.reason, 200),
+        ])}
+        Allowing it lets the agent send data there.
+      </p>
       <div className="mt-2 flex flex-wrap items-center gap-2 pl-6">
         <HostButtons host={ask.host} port={ask.port} task={task} live={live} onRetry={onRetry} />
         {ask.untilMs === null ? null : <Countdown untilMs={ask.untilMs} />}
       </div>
     </section>
   );
+}
+
+function sentence(parts: readonly string[]): string {
+  const words = parts.filter((part) => part !== '').join('; ');
+  return words === '' ? '' : `${words.charAt(0).toUpperCase()}${words.slice(1)}. `;
 }
 
 export function HostButtons({
@@ -103,17 +109,14 @@ export function HostButtons({
   );
 }
 
-export function useRuleChange(task: string, onRetry?: ((host: string) => void) | undefined) {
+export function useRuleChange(task: string, onRetry?: (host: string) => void) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: async (change: { action: 'allow' | 'deny'; rule: string; scope: 'run' | 'project' }) =>
       api.changeTaskRule(task, change),
     onSuccess: async ({ text }, { action, rule }) => {
-      say(cleanLine(text), {
-        ...(action === 'allow' && onRetry !== undefined
-          ? { action: { label: 'Tell the agent to retry', do: () => onRetry(rule) } }
-          : {}),
-      });
+      const again = { label: 'Tell the agent to retry', do: () => onRetry?.(rule) };
+      say(cleanLine(text), action === 'allow' && onRetry !== undefined ? { action: again } : {});
       await client.invalidateQueries({ queryKey: keys.task(task) });
       await client.invalidateQueries({ queryKey: ['network'] });
     },

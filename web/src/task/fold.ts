@@ -25,7 +25,10 @@ export function createFold(): Fold {
   let question: number | null = null;
 
   function add(event: ApiEvent, item: Fresh): number {
-    items.push({ ...item, key: event.seq, atMs: Date.parse(event.at), turn } as Item);
+    const before = items.at(-1)?.key ?? 0;
+    // One event may make two items.
+    const key = before >= event.seq ? before + 0.25 : event.seq;
+    items.push({ ...item, key, atMs: Date.parse(event.at), turn });
     return items.length - 1;
   }
   function change<Kind extends Item['kind']>(

@@ -16,7 +16,7 @@ export interface Tool {
 }
 
 interface Placed {
-  /** Of its first event: the same for as long as the item is there. */
+  /** From the number of its first event: the same for as long as the item is there. */
   readonly key: number;
   readonly atMs: number;
   readonly turn: number;

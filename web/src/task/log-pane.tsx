@@ -80,7 +80,6 @@ export default function LogPane({
         ref={box}
         role="group"
         aria-label="Log lines"
-        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and the keyboard must be able to do that
         tabIndex={0}
         className="h-full overflow-auto font-mono text-sm outline-offset-[-2px]"
         onScroll={() => {
@@ -118,7 +117,7 @@ function linesOf(event: ApiEvent): LogLine[] {
   const words = Object.entries(rest).flatMap(([name, value]) =>
     value === null || value === '' || name === 'task'
       ? []
-      : [name === 'text' || name === 'output' ? String(value) : `${name}=${asText(value)}`],
+      : [name === 'text' || name === 'output' ? asText(value) : `${name}=${asText(value)}`],
   );
   return clean(words.join(' '))
     .trimEnd()

@@ -26,7 +26,6 @@ export function Output({ text, few = FEW, label }: { text: string; few?: number;
         </div>
       ) : null}
       <pre
-        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and the keyboard must be able to do that
         tabIndex={0}
         role="group"
         aria-label={label}

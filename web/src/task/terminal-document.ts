@@ -15,7 +15,12 @@ export function terminalDocument(real: Document): TerminalDocument {
     real.adoptedStyleSheets = [...real.adoptedStyleSheets, sheet];
     const stand = real.createElement('span');
     stand.hidden = true;
-    Object.defineProperty(stand, 'textContent', { set: (css: string) => sheet.replaceSync(css), get: () => '' });
+    Object.defineProperty(stand, 'textContent', {
+      set(css: string) {
+        sheet.replaceSync(css);
+      },
+      get: () => '',
+    });
     return stand;
   }
   function withStyles(element: HTMLElement): HTMLElement {

@@ -94,7 +94,6 @@ export function Timeline({
         role="feed"
         aria-label="What the agent does"
         aria-busy={!state.loaded}
-        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and the keyboard must be able to do that
         tabIndex={0}
         onScroll={onScroll}
         className="min-h-0 grow overflow-y-auto outline-offset-[-2px]"

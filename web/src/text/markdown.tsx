@@ -29,7 +29,6 @@ const COMPONENTS: Components = {
   ),
   pre: ({ children }) => (
     // Code may be wider than the page: the keyboard must be able to move it.
-    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
     <pre
       tabIndex={0}
       className="my-2 max-w-full overflow-x-auto rounded-md border border-line bg-panel p-3 font-mono text-sm"

@@ -241,7 +241,8 @@ export const Selection = z.object({
     .min(1),
 });
 export const MergeTask = Selection.extend({
-  into: z.string().nullable().default(null),
+  into: z.string().nullable().default(null).meta({ description: 'null: the branch that the task was started from.' }),
+  create: z.boolean().default(false).meta({ description: 'Make the branch of `into` if it is not there.' }),
   keepCommits: z.boolean().default(false),
   message: z.string().nullable().default(null),
   dryRun: z.boolean().default(false),
@@ -260,9 +261,11 @@ export const Merged = z.object({
 export type Merged = z.infer<typeof Merged>;
 
 export const ApplyTask = Selection.extend({ dryRun: z.boolean().default(false) });
+export type ApplyTask = z.input<typeof ApplyTask>;
 export const Applied = z.object({ files: z.array(z.string()), left: z.array(z.string()) });
 export type Applied = z.infer<typeof Applied>;
 export const Undone = z.object({ text: z.string() });
+export type Undone = z.infer<typeof Undone>;
 
 // Network
 
@@ -301,6 +304,7 @@ export const ChangeRule = z.object({
 });
 export type ChangeRule = z.infer<typeof ChangeRule>;
 export const RuleChanged = z.object({ text: z.string() });
+export type RuleChanged = z.infer<typeof RuleChanged>;
 
 // Storage
 
@@ -312,6 +316,7 @@ export const ApiStorage = z.object({
 });
 export type ApiStorage = z.infer<typeof ApiStorage>;
 export const Cleaned = z.object({ removed: z.number(), bytes: z.number() });
+export type Cleaned = z.infer<typeof Cleaned>;
 
 export const ApiAbout = z.object({
   version: z.string(),

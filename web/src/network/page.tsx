@@ -118,8 +118,7 @@ function useNetwork(project: string, task: string | null) {
   const { data: tasks } = useTasks();
   const query = useQuery({
     queryKey: keys.network(project, task),
-    queryFn: async ({ signal }): Promise<ApiNetwork> =>
-      api.network({ project, ...(task === null ? {} : { task }) }, signal),
+    queryFn: async (): Promise<ApiNetwork> => api.network({ project, ...(task === null ? {} : { task }) }),
     staleTime: 0,
   });
   const running = (tasks?.tasks ?? [])

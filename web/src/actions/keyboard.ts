@@ -5,6 +5,8 @@ import { readPreference } from '../look/preferences.ts';
 import { ACTION_IDS, isBound, keysOf, runAction } from './registry.ts';
 
 const SEQUENCE_MS = 1200;
+// A toast is a dialog too, but one that nobody has to answer.
+const OWNS_KEYBOARD = '[role=dialog]:not([data-toast]),[role=menu],[role=listbox]';
 
 export function useKeyboard(): void {
   useEffect(() => {
@@ -21,7 +23,7 @@ export function useKeyboard(): void {
       }
       if (inTerminal(event.target)) return;
       // A dialog or a menu has the keyboard to itself.
-      if (single && document.querySelector('[role="dialog"],[role="menu"],[role="listbox"]') !== null) return;
+      if (single && document.querySelector(OWNS_KEYBOARD) !== null) return;
       if (single && pressed.length === 1 && !readPreference('single-keys', true)) return;
       // On a button or a link, Enter presses it.
       if (pressed === 'enter' && event.target instanceof Element && event.target.closest('a,button') !== null) return;

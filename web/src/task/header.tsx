@@ -1,17 +1,6 @@
 // web/src/task/header.tsx: which task this is, how it stands, and what can be done with it.
 import { Link, useNavigate } from '@tanstack/react-router';
-import {
-  ArrowLeft,
-  Ellipsis,
-  GitFork,
-  Lock,
-  RotateCcw,
-  ScrollText,
-  Square,
-  SquareTerminal,
-  Trash2,
-  Undo2,
-} from 'lucide-react';
+import { ArrowLeft, Ellipsis, GitFork, Lock, RotateCcw, Square, Trash2, Undo2 } from 'lucide-react';
 import { Popover } from '@base-ui/react/popover';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -29,7 +18,7 @@ import { useTaskActions } from '../tasks/task-actions.tsx';
 
 export type Panel = 'terminal' | 'logs';
 
-export function TaskHeader({ task, onPanel }: { task: ApiTaskDetail; onPanel: (panel: Panel) => void }): ReactNode {
+export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
   const actions = useTaskActions();
   const navigate = useNavigate();
   const client = useQueryClient();
@@ -130,16 +119,6 @@ export function TaskHeader({ task, onPanel }: { task: ApiTaskDetail; onPanel: (p
               onPick={() => actions.fork(task)}
             >
               Fork…
-            </MenuItem>
-            <MenuItem
-              icon={<SquareTerminal size={16} aria-hidden />}
-              disabled={!can('terminal')}
-              onPick={() => onPanel('terminal')}
-            >
-              Terminal
-            </MenuItem>
-            <MenuItem icon={<ScrollText size={16} aria-hidden />} onPick={() => onPanel('logs')}>
-              Logs
             </MenuItem>
             <MenuItem icon={<Undo2 size={16} aria-hidden />} disabled={!can('undo')} onPick={() => undo.mutate()}>
               Take back the merge

@@ -269,10 +269,18 @@ function Hook({ item }: { item: ItemOf<'hook'> }): ReactNode {
         </span>
       </p>
       {item.reason === '' ? null : (
-        <p className="mt-1 pl-6 text-sm whitespace-pre-wrap wrap-anywhere">{clean(item.reason)}</p>
+        <p className="mt-1 pl-6 text-sm whitespace-pre-wrap wrap-anywhere">
+          {clean(withoutPrefix(item.reason, item.hook))}
+        </p>
       )}
     </section>
   );
+}
+
+/** The title says already who refused. */
+function withoutPrefix(reason: string, hook: string): string {
+  const prefix = `Refused by the hook ${hook}: `;
+  return reason.startsWith(prefix) ? reason.slice(prefix.length) : reason;
 }
 
 function Ended({ item }: { item: ItemOf<'ended'> }): ReactNode {

@@ -79,6 +79,11 @@ export async function createPlace(files?: Record<string, string>): Promise<Place
   };
 }
 
+/** Waits until these words can be seen somewhere. */
+export async function seen(page: Page, words: string): Promise<void> {
+  await page.getByText(words).filter({ visible: true }).first().waitFor();
+}
+
 /** Nothing that WCAG A and AA or good practice finds fault with. */
 export async function expectAccessible(page: Page): Promise<void> {
   await page.evaluate(AXE);

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ApiNetwork } from '../../src/protocol/api.ts';
 import { createPlace, type Place } from './browser.ts';
 
 let place: Place;
@@ -80,14 +81,14 @@ test('a host is allowed for a run from its page', async () => {
   );
   await using window = await place.open(place.task('asking'));
   const { page, complaints } = window;
-  const card = page.getByRole('complementary').getByRole('region', { name: 'Network: wanted.test' });
+  const card = page.getByRole('complementary').getByRole('group', { name: 'Network: wanted.test' });
   await card.getByText(/Blocked in \d+s if nobody answers/).waitFor();
   await page.locator('header [data-state=needs-you]').waitFor();
   await card.getByRole('button', { name: 'Allow for this run' }).click();
   await page.getByRole('feed').getByText('it went on').waitFor();
   await page.locator('header [data-state=running]').waitFor();
-  const { stdout } = await place.machine.ags(['net', 'rules', 'asking']).catch(() => ({ stdout: '' }));
-  expect(stdout === '' || stdout.includes('wanted.test')).toBe(true);
+  const { json } = await place.machine.server.call<ApiNetwork>('GET', '/api/network?task=asking');
+  expect(json.rules.filter(({ text }) => text.includes('wanted.test')).map(({ action }) => action)).toEqual(['allow']);
   expect(complaints).toEqual([]);
 });
 
@@ -95,7 +96,7 @@ test('a question is answered in the box below it', async () => {
   await using _task = await start('deciding', 'ask: Redis or memory?');
   await using window = await place.open(place.task('deciding'));
   const { page, complaints } = window;
-  await page.getByRole('region', { name: 'Question of the agent' }).getByText('Redis or memory?').waitFor();
+  await page.getByRole('group', { name: 'Question of the agent' }).getByText('Redis or memory?').waitFor();
   await page.keyboard.press('i');
   await page.keyboard.type('write: answer.txt memory');
   await page.keyboard.press('Control+Enter');

@@ -15,6 +15,7 @@ import { Menu, MenuItem } from '../ui/menu.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 import { say, sayFailure } from '../ui/toasts.tsx';
 import { useTaskActions } from '../tasks/task-actions.tsx';
+import { OVER } from '../ui/over.ts';
 
 export type Panel = 'terminal' | 'logs';
 
@@ -141,11 +142,11 @@ export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
 /** What the sandbox can see and do, in short. */
 function LockChip({ task }: { task: ApiTaskDetail }): ReactNode {
   return (
-    <Popover.Root>
+    <Popover.Root modal>
       <Popover.Trigger className="inline-flex h-6 items-center gap-1 rounded-full border border-line px-2 text-text hover:bg-raised">
         <Lock size={12} aria-hidden /> Sandboxed
       </Popover.Trigger>
-      <Popover.Portal>
+      <Popover.Portal container={OVER}>
         <Popover.Positioner sideOffset={4} align="start" className="z-40">
           <Popover.Popup className="w-96 max-w-[calc(100vw-2rem)] rounded-lg border border-line bg-bg p-4 shadow-pop outline-none">
             <Popover.Title className="font-medium">What this task can see</Popover.Title>

@@ -215,7 +215,8 @@ function Thought({ item }: { item: ItemOf<'thought'> }): ReactNode {
 
 function Question({ item, context }: { item: ItemOf<'question'>; context: ItemContext }): ReactNode {
   return (
-    <section
+    <div
+      role="group"
       aria-label="Question of the agent"
       className={`my-1 max-w-[84ch] rounded-lg border p-3 ${item.open ? 'border-warn bg-warn-bg' : 'border-line'}`}
     >
@@ -235,7 +236,7 @@ function Question({ item, context }: { item: ItemOf<'question'>; context: ItemCo
           </span>
         </div>
       ) : null}
-    </section>
+    </div>
   );
 }
 
@@ -256,7 +257,7 @@ function Network({ item, context }: { item: ItemOf<'network'>; context: ItemCont
 
 function Hook({ item }: { item: ItemOf<'hook'> }): ReactNode {
   return (
-    <section aria-label="Refused by a hook" className="my-1 max-w-[84ch] rounded-lg border border-bad p-3">
+    <div role="group" aria-label="Refused by a hook" className="my-1 max-w-[84ch] rounded-lg border border-bad p-3">
       <p className="flex items-start gap-2 text-bad">
         <OctagonX size={16} aria-hidden className="mt-0.5 shrink-0" />
         <span className="min-w-0 wrap-anywhere">
@@ -273,7 +274,7 @@ function Hook({ item }: { item: ItemOf<'hook'> }): ReactNode {
           {clean(withoutPrefix(item.reason, item.hook))}
         </p>
       )}
-    </section>
+    </div>
   );
 }
 

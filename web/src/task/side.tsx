@@ -228,18 +228,16 @@ function Limits({ task }: { task: ApiTaskDetail }): ReactNode {
 function Meter({ name, words, part }: { name: string; words: string; part: number | null }): ReactNode {
   const full = part === null ? 0 : Math.min(1, part);
   return (
-    <div>
-      <div className="flex justify-between gap-3">
-        <dt className="text-muted">{name}</dt>
-        <dd className="tabular">{words}</dd>
-      </div>
+    <div className="flex flex-wrap justify-between gap-x-3">
+      <dt className="text-muted">{name}</dt>
+      <dd className="tabular">{words}</dd>
       {part === null ? null : (
-        <div aria-hidden className="mt-1 h-1 rounded-full bg-raised">
+        <dd aria-hidden className="mt-1 h-1 basis-full rounded-full bg-raised">
           <div
             className={`h-1 rounded-full ${full > 0.9 ? 'bg-bad' : full > 0.7 ? 'bg-warn' : 'bg-accent'}`}
             style={{ width: `${full * 100}%` }}
           />
-        </div>
+        </dd>
       )}
     </div>
   );

@@ -1,13 +1,10 @@
 // test/web/browser.ts: a real browser in front of a real `ags serve`, signed in by the link that it printed.
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { gzipSync } from 'node:zlib';
+import axe from 'axe-core';
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { CALLERS } from '../harness.ts';
 import { createServerMachine, type ServerMachine } from '../server/place.ts';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 export interface Place extends AsyncDisposable {
   readonly machine: ServerMachine;
@@ -86,7 +83,7 @@ export async function seen(page: Page, words: string): Promise<void> {
 
 /** Nothing that WCAG A and AA or good practice finds fault with. */
 export async function expectAccessible(page: Page): Promise<void> {
-  await page.evaluate(AXE);
+  await page.evaluate(axe.source);
   const found = await page.evaluate(async () => {
     const { axe } = globalThis as unknown as {
       axe: { run(): Promise<{ violations: { id: string; nodes: { target: unknown; failureSummary: string }[] }[] }> };

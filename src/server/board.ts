@@ -7,6 +7,7 @@ import type { EventLine } from '../store/events.ts';
 import { tasksDir } from '../store/layout.ts';
 import { entryIds } from '../tasks/entries.ts';
 import { compareRows } from '../tasks/list.ts';
+import { createTurns } from './turns.ts';
 import { openCard, redraw, renewCard, type Card } from './card.ts';
 
 export interface BoardListener {
@@ -89,11 +90,14 @@ export function createBoard(stateDir: string, nowMs: () => number, listener: Boa
     if (cards.delete(id)) listener.gone(id);
   }
 
-  async function inTurn(act: () => Promise<void>): Promise<void> {
-    while (looking !== null) await looking.catch(() => undefined);
-    looking = act().finally(() => (looking = null));
-    return looking;
-  }
+  const turns = createTurns();
+  const inTurn = (act: () => Promise<void>): Promise<void> => {
+    const mine = turns('look', act).finally(() => {
+      if (looking === mine) looking = null;
+    });
+    looking = mine;
+    return mine;
+  };
 
   return {
     look: (what) => (what === 'some' && looking !== null ? looking : inTurn(() => look(what === 'all'))),

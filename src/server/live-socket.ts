@@ -26,8 +26,8 @@ export function serveLiveSocket(live: Live, socket: WebSocket): void {
     clearInterval(ping);
     live.leave(peer);
   });
-  socket.on('message', (data, binary) => {
-    const wish = binary ? null : readWish(String(data as Buffer));
+  socket.on('message', (data: Buffer, binary) => {
+    const wish = binary ? null : readWish(data.toString('utf8'));
     if (wish === null || topics.size >= MAX_TOPICS) return socket.close(1008, 'not understood');
     if (wish.do === 'unsubscribe') {
       topics.delete(wish.topic);

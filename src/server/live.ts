@@ -132,7 +132,7 @@ export function createLive(world: World): Live {
 
 /** As it is in the log, without the chain. */
 export function apiEvent({ prev: _prev, ...event }: EventLine): ApiEvent {
-  return event as ApiEvent;
+  return event;
 }
 
 function eventMessage(topic: string, event: EventLine): LiveMessage {

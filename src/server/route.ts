@@ -50,5 +50,5 @@ export function route<Body extends z.ZodType, Answer extends z.ZodType>(given: {
   answer: Answer;
   run: (desk: Desk, call: Call<z.output<Body>>) => Promise<z.input<Answer>>;
 }): Route {
-  return given as unknown as Route;
+  return given;
 }

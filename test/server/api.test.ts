@@ -62,6 +62,13 @@ test('goals are started side by side, watched, told something, stopped, begun an
   expect(forked).toEqual({ tasks: ['more'] });
   await machine.until('more', ['ready']);
   expect(machine.git('show', 'ags/more:b.txt')).toBe('two\nthree\n');
+  // What it began with is part of what it would bring.
+  const { id: shown, files } = await ags.changes('more');
+  expect(files.map(({ path }) => path)).toEqual(['a.txt', 'b.txt']);
+  await ags.merge('more', { changes: shown, files: files.map(({ n }) => ({ n })) });
+  expect(machine.read('b.txt')).toBe('two\nthree\n');
+  expect((await ags.task('more')).can).toContain('undo');
+  await ags.undo('more');
   expect(await ags.restart('first-2')).toEqual({ tasks: ['first-2'] });
   await machine.until('first-2', ['ready']);
   expect(await ags.task('first-2')).toMatchObject({ run: 2 });

@@ -12,9 +12,11 @@ import { createRecent } from './recent.ts';
 import { Refusal } from './refusal.ts';
 
 export interface Live {
+  /** All tasks have been looked at once. */
+  ready(): Promise<void>;
   readonly board: Board;
   readonly places: Places;
-  join(peer: Peer, topic: string, after: number | null): void;
+  join(peer: Peer, topic: string, after: number | null): Promise<void>;
   part(peer: Peer, topic: string): void;
   leave(peer: Peer): void;
   /** Of `tasks` and `projects`: where to go on after a snapshot. */
@@ -36,6 +38,8 @@ export function createLive(world: World): Live {
   let projectsDirty = true;
   let timer: NodeJS.Timeout | null = null;
   let closed = false;
+  let first: Promise<void> | null = null;
+  const left = new WeakSet<Peer>();
 
   const board = createBoard(world.stateDir, () => world.now().getTime(), {
     task(task) {
@@ -112,15 +116,32 @@ export function createLive(world: World): Live {
     }, BEAT_MS);
   }
 
+  function ready(): Promise<void> {
+    first ??= board.look('all').catch((error: unknown) => {
+      first = null;
+      throw error;
+    });
+    return first;
+  }
+
   return {
+    ready,
     board,
     places,
-    join(peer, topic, after) {
+    async join(peer, topic, after) {
+      // Whoever comes back right after a start asks for tasks that were not looked at yet.
+      await ready();
+      const id = topic.split(':')[1];
+      if (id !== undefined && board.card(id) === undefined) await board.look('some');
+      if (left.has(peer)) return;
       peers.subscribe(peer, topic, sourceOf(topic), after);
       wake();
     },
     part: (peer, topic) => peers.unsubscribe(peer, topic),
-    leave: (peer) => peers.leave(peer),
+    leave(peer) {
+      left.add(peer);
+      peers.leave(peer);
+    },
     seq: (topic) => (topic === 'tasks' ? rows : projects).seq(),
     close() {
       closed = true;

@@ -14,10 +14,8 @@ test('another address is served with TLS, and its cookie never goes without', as
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', key];
   execFileSync('openssl', ['req', '-x509', ...newKey, '-out', cert, '-days', '2', ...subject], { stdio: 'ignore' });
   execFileSync('chmod', ['644', cert, key]);
-  const child = machine.start([
-    ...['serve', '--port', '0', '--host', '127.0.0.2', '--name', 'ags.test'],
-    ...['--cert', cert, '--key', key],
-  ]);
+  const place = ['--port', '0', '--host', '127.0.0.2', '--name', 'ags.test'];
+  const child = machine.start(['serve', ...place, '--cert', cert, '--key', key]);
   try {
     const link = new URL(await firstLine(child));
     expect(link.protocol).toBe('https:');

@@ -112,6 +112,7 @@ async function listen(url, headers, seq) {
   await new Promise((resolve) => socket.once('open', resolve));
   const subscribe = (topic, after) => socket.send(JSON.stringify({ do: 'subscribe', topic, after }));
   subscribe('tasks', seq);
+  subscribe('projects', null);
   for (let i = 0; i < live; i++) subscribe(`task:task-${i}`, 1);
   return seen;
 }

@@ -49,8 +49,8 @@ export function createBoard(stateDir: string, nowMs: () => number, listener: Boa
     slice = (slice + 1) % SLICES;
     let place = 0;
     for (const card of cards.values()) {
-      const due = all || card.row.live || place++ % SLICES === slice;
-      if (due) await lookAt(card);
+      const due = all || place++ % SLICES === slice;
+      if (due || card.row.live) await lookAt(card, due);
     }
     for (const card of cards.values()) tell(card, all);
   }
@@ -74,9 +74,9 @@ export function createBoard(stateDir: string, nowMs: () => number, listener: Boa
     directoryTime = whole ? time : '';
   }
 
-  async function lookAt(card: Card): Promise<void> {
+  async function lookAt(card: Card, thorough: boolean): Promise<void> {
     card.tail.readOn();
-    if (!(await renewCard(stateDir, card))) forget(card.id);
+    if (!(await renewCard(stateDir, card, thorough))) forget(card.id);
   }
 
   function tell(card: Card, now: boolean): void {
@@ -109,7 +109,7 @@ export function createBoard(stateDir: string, nowMs: () => number, listener: Boa
         await readDirectory();
         const card = cards.get(id);
         if (card === undefined) return;
-        await lookAt(card);
+        await lookAt(card, true);
         tell(card, true);
       }),
   };

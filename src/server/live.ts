@@ -25,23 +25,27 @@ export interface Live {
 }
 
 const BEAT_MS = 100;
+/** Each of them is a look into its repository. */
+const PROJECTS_MS = 1000;
 /** Further behind than this, reading the end anew is quicker than all that was missed. */
 const MAX_MISSED = 20_000;
 
 export function createLive(world: World): Live {
-  const start = world.now().getTime();
+  const now = (): number => world.now().getTime();
+  const start = now();
   const peers = createPeers();
   const rows = createRecent(start);
   const projects = createRecent(start);
   const shownProjects = new Map<string, string>();
   let attempts: Attempts | null = null;
   let projectsDirty = true;
+  let projectsToldMs = 0;
   let timer: NodeJS.Timeout | null = null;
   let closed = false;
   let first: Promise<void> | null = null;
   const left = new WeakSet<Peer>();
 
-  const board = createBoard(world.stateDir, () => world.now().getTime(), {
+  const board = createBoard(world.stateDir, now, {
     task(task) {
       projectsDirty = true;
       peers.publish(rows.add({ topic: 'tasks', type: 'task', data: task }));
@@ -89,12 +93,13 @@ export function createLive(world: World): Live {
   async function beat(): Promise<void> {
     await board.look('some');
     attempts?.look();
-    if (projectsDirty && peers.has('projects')) await tellProjects();
+    if (projectsDirty && peers.has('projects') && now() - projectsToldMs >= PROJECTS_MS) await tellProjects();
     peers.catchUp();
   }
 
   async function tellProjects(): Promise<void> {
     projectsDirty = false;
+    projectsToldMs = now();
     for (const project of await places.list()) {
       const text = JSON.stringify(project);
       if (shownProjects.get(project.id) === text) continue;

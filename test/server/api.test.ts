@@ -129,7 +129,17 @@ test('a network rule reaches a run that asks, and what it tried is listed', asyn
     project: machine.projectId,
     goals: [{ text: 'fetch: https://blocked.invalid/ // say: tried // wait: 600', name: 'net' }],
     agents: ['demo'],
+    network: 'record',
   });
+  await expect
+    .poll(() => ags.task('net'), { timeout: 30_000 })
+    .toMatchObject({
+      state: 'needs-you',
+      group: 'needs-you',
+      asks: [{ host: 'blocked.invalid', port: 443, untilMs: expect.any(Number) }],
+    });
+  expect((await ags.network({ task: 'net' })).attempts).toMatchObject([{ host: 'blocked.invalid', verdict: 'asked' }]);
+  await ags.changeRule({ task: 'net' }, { action: 'deny', rule: 'blocked.invalid', scope: 'run' });
   await machine.event('net', 'agent.said');
   const row = (await ags.tasks()).tasks.find(({ id }) => id === 'net');
   expect(row?.blockedHosts).toEqual(['blocked.invalid:443']);

@@ -2,7 +2,8 @@
 // bundled, because finding and loading a hundred small modules costs more than starting a sandbox. Everything that
 // `ags exec` always needs is one file; the rest is loaded when it is called for.
 import { execFileSync } from 'node:child_process';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
@@ -34,10 +35,34 @@ await bundle.write({
 finishHot();
 
 // What is bundled brings its licence along.
-const licences = ['zod', 'yaml'].map(
+const licences = ['zod', 'yaml', 'ws'].map(
   (name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`,
 );
 writeFileSync(join(root, 'dist/bundle/LICENSES.txt'), licences.join('\n----\n\n'));
+
+await buildPage();
+
+/** The page, unless it was built from exactly these files. */
+async function buildPage() {
+  const hash = createHash('sha256');
+  const add = (path) => {
+    hash.update(`${path}\n`).update(readFileSync(join(root, path)));
+  };
+  for (const dir of ['web', 'src/protocol', 'src/client', 'src/lib'])
+    for (const entry of readdirSync(join(root, dir), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
+      .sort())
+      add(entry);
+  for (const file of ['package-lock.json', 'scripts/build.mjs']) add(file);
+  const stamp = join(root, 'dist/.page-built-from');
+  const wanted = hash.digest('hex');
+  if (existsSync(join(root, 'dist/web/index.html')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted)
+    return;
+  const { build } = await import('vite');
+  await build({ configFile: join(root, 'web/vite.config.ts'), logLevel: 'warn' });
+  writeFileSync(stamp, wanted);
+}
 
 /** The files that are loaded whenever these are: static imports only. */
 function reachable(entries) {

@@ -7,8 +7,9 @@ const bin = (name) => join(root, 'node_modules/.bin', name);
 const checks = [
   ['types', [bin('tsc'), '--noEmit', '-p', root]],
   ['types of the tests', [bin('tsc'), '--noEmit', '-p', join(root, 'test')]],
-  ['lint', [bin('oxlint'), '--type-aware', 'src', 'test', 'scripts', 'bin', 'bench']],
-  ['format', [bin('oxfmt'), '--check', 'src', 'test', 'scripts', 'bin', 'bench']],
+  ['types of the page', [bin('tsc'), '--noEmit', '-p', join(root, 'web')]],
+  ['lint', [bin('oxlint'), '--type-aware', 'src', 'test', 'scripts', 'bin', 'bench', 'web']],
+  ['format', [bin('oxfmt'), '--check', 'src', 'test', 'scripts', 'bin', 'bench', 'web']],
   ['unused code', [bin('knip')]],
   ['package', [bin('publint'), '--strict']],
 ];

@@ -58,6 +58,7 @@ function sourceStamp() {
     }
   };
   visit(join(root, 'src'));
+  visit(join(root, 'web'));
   for (const file of ['package.json', 'scripts/build.mjs']) hash.update(readFileSync(join(root, file)));
   return hash.digest('hex');
 }

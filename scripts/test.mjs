@@ -10,7 +10,7 @@ const CLIENTS = ['curl', 'wget', 'openssl', 'python3', 'psql', 'javac', 'keytool
 
 const IN_MEMORY = 'mount -t tmpfs -o mode=1777,size=12g tmpfs /tmp && exec "$@"';
 
-await setUp({ programs: [...NEEDED, 'tmux', ...CLIENTS] });
+await setUp({ programs: [...NEEDED, 'tmux', 'chromium', ...CLIENTS] });
 const some = process.argv.slice(2);
 const checks =
   some.length > 0

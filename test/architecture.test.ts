@@ -18,12 +18,28 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   agents: ['protocol', 'lib'],
   hooks: ['protocol', 'lib'],
   tasks: ['protocol', 'lib', 'config', 'git', 'sandbox', 'gateway', 'review', 'store', 'agents', 'hooks'],
-  cli: ['protocol', 'lib', 'config', 'git', 'sandbox', 'gateway', 'review', 'store', 'agents', 'hooks', 'tasks'],
+  server: ['protocol', 'lib', 'store', 'tasks'],
+  client: ['protocol'],
+  cli: [
+    'protocol',
+    'lib',
+    'config',
+    'git',
+    'sandbox',
+    'gateway',
+    'review',
+    'store',
+    'agents',
+    'hooks',
+    'tasks',
+    'server',
+  ],
 };
 
 /** Packages and the only files that may import them: what is slow to load must be loaded on purpose. */
 const PACKAGES: Readonly<Record<string, RegExp>> = {
-  zod: /^protocol\/(config|task)\.ts$|^config\//,
+  zod: /^protocol\/(api|config|task)\.ts$|^config\/|^server\//,
+  ws: /^server\//,
   yaml: /^config\//,
   '@lydell/node-pty': /^tasks\/(terminal|doctor)\.ts$/,
 };

@@ -5,7 +5,7 @@ import { openReview, type Review } from '../tasks/review.ts';
 import { LOOKING, meanwhile } from './meanwhile.ts';
 import { count } from './review-session.ts';
 import type { Context } from './verb.ts';
-import { riskyPatterns } from './verbs/review.ts';
+import { riskyPatterns } from '../tasks/risky-patterns.ts';
 
 /** The command has ended as it did, whatever becomes of its changes: they stay in the task. */
 export async function afterRun(taskId: string, review: 'ask' | 'later', ctx: Context): Promise<void> {
@@ -23,7 +23,7 @@ export async function afterRun(taskId: string, review: 'ask' | 'later', ctx: Con
 async function askOrTell(taskId: string, review: 'ask' | 'later', ctx: Context): Promise<void> {
   const task = await readTask(ctx.stateDir, taskId);
   if (task === null) return;
-  const risky = await riskyPatterns(ctx, task.task.project);
+  const risky = await riskyPatterns(ctx.world, task.task.project);
   const opened = await meanwhile(ctx, LOOKING, openReview(ctx.world, task, { risky }));
   if (review === 'ask' && ctx.stdin.isTTY && ctx.stderr.isTTY && isWorthAsking(opened)) {
     const { reviewOnTerminal } = await import('./review-session.ts');

@@ -95,6 +95,16 @@ export const VERBS = {
     summary: 'show what may be reached, what was, and what waits for you',
     load: () => import('./verbs/net.ts'),
   },
+  serve: {
+    group: 'Browser',
+    summary: 'serve the page and the API to this machine',
+    load: () => import('./verbs/serve.ts'),
+  },
+  web: {
+    group: 'Browser',
+    summary: 'open the page in your browser, and serve it if nobody does',
+    load: () => import('./verbs/web.ts'),
+  },
   agents: {
     group: 'Agents',
     summary: 'list the agents; install, update and remove them',

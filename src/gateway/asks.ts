@@ -6,6 +6,8 @@ export interface Ask {
   readonly host: string;
   readonly port: number;
   readonly sinceMs: number;
+  /** When it is answered with no. */
+  readonly untilMs: number;
   readonly count: number;
 }
 
@@ -51,7 +53,7 @@ export function createAsks(input: {
         const timer = setTimeout(() => settle(key, null), input.seconds * 1000);
         const sinceMs = input.now();
         waiting.set(key, { host, port, sinceMs, answers: [resolve], timer });
-        input.onAsk({ host, port, sinceMs, count: 1 });
+        input.onAsk({ host, port, sinceMs, untilMs: sinceMs + input.seconds * 1000, count: 1 });
       });
     },
     reconsider() {
@@ -61,7 +63,13 @@ export function createAsks(input: {
       }
     },
     list: () =>
-      [...waiting.values()].map(({ host, port, sinceMs, answers }) => ({ host, port, sinceMs, count: answers.length })),
+      [...waiting.values()].map(({ host, port, sinceMs, answers }) => ({
+        host,
+        port,
+        sinceMs,
+        untilMs: sinceMs + input.seconds * 1000,
+        count: answers.length,
+      })),
     close() {
       for (const key of waiting.keys()) settle(key, null);
     },

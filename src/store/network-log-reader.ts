@@ -65,6 +65,18 @@ export async function followNetworkLog(
 
 const FOLLOW_MS = 100;
 
+export interface NetworkFollower {
+  /** Every decision since the last time. */
+  readOn(): void;
+  close(): void;
+}
+
+/** The same, for whoever looks when it suits them. */
+export function createNetworkReader(file: string, onDecision: (decision: Decision) => void): NetworkFollower {
+  const reader = createReader(onDecision);
+  return followFile(file, (chunk) => reader.push(chunk));
+}
+
 /** Takes the bytes of a log in pieces, cut anywhere. */
 function createReader(onDecision?: (decision: Decision) => void): {
   push(bytes: Buffer): void;

@@ -137,14 +137,20 @@ function projectOf(entry: TaskEntry): string | null {
   return entry.kind === 'whole' ? entry.stored.task.project : null;
 }
 
-/** Who needs a person, then what went wrong, what waits for a review, what runs, what waits its turn, the rest; the latest first in each. */
 function inOrder(rows: readonly TaskRow[]): TaskRow[] {
-  const rank = (row: TaskRow): number => {
-    if (row.live) return row.state === 'needs-you' ? 0 : row.state === 'queued' ? 4 : 3;
-    if (row.goal !== null && (row.state === 'failed' || row.state === 'interrupted')) return 1;
-    return row.needsReview ? 2 : 5;
-  };
-  return rows.toSorted((a, b) => rank(a) - rank(b) || b.startedAtMs - a.startedAtMs);
+  return rows.toSorted(compareRows);
+}
+
+/** Who needs a person, then what went wrong, what waits for a review, what runs, what waits its turn, the rest; the latest first in each. */
+export function compareRows(a: TaskRow, b: TaskRow): number {
+  return rankOf(a) - rankOf(b) || b.startedAtMs - a.startedAtMs;
+}
+
+/** 0: needs a person now. 1: went wrong. 2: waits for a review. 3: runs. 4: waits its turn. 5: nobody has to look. */
+export function rankOf(row: TaskRow): 0 | 1 | 2 | 3 | 4 | 5 {
+  if (row.live) return row.state === 'needs-you' ? 0 : row.state === 'queued' ? 4 : 3;
+  if (row.goal !== null && (row.state === 'failed' || row.state === 'interrupted')) return 1;
+  return row.needsReview ? 2 : 5;
 }
 
 function lastAction({ paths }: StoredTask): EventLine | null {

@@ -20,6 +20,7 @@ export interface Ask {
   readonly host: string;
   readonly port: number;
   readonly sinceMs: number;
+  readonly untilMs: number;
   readonly count: number;
 }
 

@@ -19,7 +19,8 @@ import { planRun } from './prepare.ts';
 import type { World } from './world.ts';
 
 export interface StartRequest {
-  readonly goals: readonly { readonly name: string | null; readonly text: string }[];
+  /** `agent`: another one than the others have. */
+  readonly goals: readonly { readonly name: string | null; readonly text: string; readonly agent?: string }[];
   /** As the user typed them: names, or command lines. Several with several attempts. */
   readonly agents: readonly string[];
   readonly attempts: number;
@@ -31,6 +32,8 @@ export interface StartRequest {
   readonly maxTurns: number | null;
   readonly parallel: number | null;
   readonly flags: ConfigFlags;
+  /** Begin with what this task did, instead of `base`. */
+  readonly from?: StoredTask;
 }
 
 export async function startTasks(world: World, request: StartRequest): Promise<StoredTask[]> {
@@ -42,7 +45,8 @@ export async function startTasks(world: World, request: StartRequest): Promise<S
     });
   const project = plan.project.root;
   checkHooks(world, project);
-  const base = await findBase(world, repository, request.base);
+  const base =
+    request.from === undefined ? await findBase(world, repository, request.base) : resultAsBase(project, request.from);
   const { tasks: defaults } = plan.config;
   const goalOf = (text: string, agent: string): Goal => ({
     text,
@@ -56,21 +60,26 @@ export async function startTasks(world: World, request: StartRequest): Promise<S
     parallel: request.parallel ?? defaults.parallel ?? usualParallel(availableParallelism()),
     flags: { ...request.flags },
   });
-  const agents = chooseAgents(request, defaults.agent);
+  const own = request.goals.flatMap(({ agent }) => agent ?? []);
+  const agents = chooseAgents(request, own.length === request.goals.length ? (own[0] ?? null) : defaults.agent);
   // Once for each: it says what is missing, which is better told now than by a run that fails.
-  for (const agent of new Set(agents)) await setStage(world, project, goalOf('', agent));
+  for (const agent of new Set([...agents, ...own])) await setStage(world, project, goalOf('', agent));
   const taken = new Set([...taskIds(world.stateDir), ...branchNames(repository)]);
   const made: StoredTask[] = [];
-  for (const { name, text } of request.goals)
-    for (const [i, agent] of agents.entries()) {
+  for (const { name, text, agent: own } of request.goals) {
+    const side = own === undefined ? agents : agents.map(() => own);
+    let first: string | undefined;
+    for (const [i, agent] of side.entries()) {
       const stem = name ?? slug(text.split('\n')[0] ?? '', 32);
       const wanted = agents.length > 1 ? `${slug(stem)}-${i + 1}` : slug(stem);
       if (name !== null && agents.length === 1 && taken.has(wanted)) throw nameTaken(wanted);
-      const stored = makeTask(world, project, goalOf(text, agent), freeNames(wanted, taken));
+      const attemptOf = agents.length > 1 ? (id: string) => ({ attemptOf: (first ??= id) }) : () => ({});
+      const stored = makeTask(world, project, goalOf(text, agent), freeNames(wanted, taken), attemptOf);
       taken.add(stored.id);
       spawnRunner(world, stored.paths, stored.id, stored.run);
       made.push((await readTask(world.stateDir, stored.id)) as StoredTask);
     }
+  }
   return made;
 }
 
@@ -132,11 +141,22 @@ async function findBase(
   };
 }
 
+function resultAsBase(project: string, { task, run }: StoredTask): Pick<Goal, 'base' | 'baseRef' | 'origin'> {
+  if (task.project !== project) throw new AgsError('usage.invalid', `${task.name} is a task of another project.`);
+  if (run.result == null)
+    throw new AgsError('usage.invalid', `${task.name} has no result to begin with.`, {
+      hint: `How it stands: ags show ${task.name}`,
+    });
+  const origin = task.goal?.origin ?? task.goal?.base;
+  return { base: run.result.commit, baseRef: task.goal?.baseRef ?? null, ...(origin === undefined ? {} : { origin }) };
+}
+
 function makeTask(
   world: World,
   project: string,
   goal: Goal,
   names: Generator<string, never>,
+  attemptOf: (id: string) => { attemptOf?: string },
 ): { id: string; paths: TaskPaths; run: RunFile } {
   const now = world.now();
   const { id, paths, run } = createTask(
@@ -152,6 +172,7 @@ function makeTask(
         project,
         git: true,
         command: goal.command ?? [goal.agent],
+        ...attemptOf(id),
         createdAt: now.toISOString(),
       },
       run: firstRun(goal.base, now.getTime(), 1),

@@ -72,6 +72,12 @@ export async function sendMessage(world: World, stored: StoredTask, text: string
   }
 }
 
+/** What stopped, failed or was killed goes on where it was. */
+export function continueTask(world: World, stored: StoredTask): ReturnType<typeof sendMessage> {
+  if (isLive(stored)) throw new AgsError('task.busy', `${stored.task.name} is running.`);
+  return sendMessage(world, stored, 'Go on where you were, until the goal is reached.');
+}
+
 const TRIES = 50;
 
 /** Another turn of a run that has ended. False: somebody else holds the task. */

@@ -9,12 +9,13 @@ import type { Repository } from '../git/inspect.ts';
 import { mergeTrees } from '../git/merge-trees.ts';
 import { readRef } from '../git/owner-git.ts';
 import { createStaging, treeOf } from '../git/staging.ts';
-import { makePlace, readMerges, type MergeRecord, type NumberedMerge } from '../store/merges.ts';
+import { makePlace, mergePaths, readMerges, type MergeRecord, type NumberedMerge } from '../store/merges.ts';
 import { userOf } from './bring-out.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { repositoryOf } from './merge.ts';
 import { carryOut, lockMerges, planMove } from './move-branch.ts';
 import { list, shortName } from './move-files.ts';
+import { repositoryAt } from './project.ts';
 import type { World } from './world.ts';
 
 export interface Undone {
@@ -60,11 +61,22 @@ export function undoMerge(world: World, project: string, task: string | undefine
   });
 }
 
-function lastMerge(merges: readonly NumberedMerge[], task: string | undefined): NumberedMerge {
+/** Whether there is a merge of this task that can be taken back. */
+export async function hasMerge(world: World, project: string, task: string): Promise<boolean> {
+  const repository = await repositoryAt(world, project).catch(() => null);
+  if (repository === null) return false;
+  return findMerge(readMerges(mergePaths(world.stateDir, repository.commonDir)), task) !== undefined;
+}
+
+function findMerge(merges: readonly NumberedMerge[], task: string | undefined): NumberedMerge | undefined {
   const undone = new Set(merges.map((one) => one.undoes));
-  const found = merges.findLast(
+  return merges.findLast(
     (one) => one.kind === 'merge' && !undone.has(one.number) && (task === undefined || one.task === task),
   );
+}
+
+function lastMerge(merges: readonly NumberedMerge[], task: string | undefined): NumberedMerge {
+  const found = findMerge(merges, task);
   if (found !== undefined) return found;
   throw new AgsError(
     'task.not-found',

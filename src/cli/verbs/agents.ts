@@ -5,8 +5,8 @@ import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatSize } from '../../lib/units.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { installAgent, removeAgent } from '../../tasks/agent-install.ts';
-import { findProgram, userView, type AgentProgram } from '../../tasks/agent-programs.ts';
-import { signInStatus, type SignInStatus } from '../../tasks/credentials.ts';
+import type { AgentProgram } from '../../tasks/agent-programs.ts';
+import { listAgents, type AgentFacts } from '../../tasks/about.ts';
 import { readInstalled } from '../../tasks/installed-agents.ts';
 import { agentNamed } from '../agent-name.ts';
 import { createPaint } from '../colour.ts';
@@ -62,21 +62,8 @@ function some(names: readonly string[], word: string): Agent[] {
   return names.map(agentNamed);
 }
 
-interface Row {
-  readonly agent: Agent;
-  readonly program: AgentProgram | null;
-  readonly signIn: SignInStatus;
-}
-
 async function list({ values }: Arguments, ctx: Context): Promise<number> {
-  const view = await userView(ctx.world);
-  const rows: Row[] = [];
-  for (const agent of AGENTS)
-    rows.push({
-      agent,
-      program: await findProgram(ctx.world, agent, view),
-      signIn: await signInStatus(ctx.world, agent),
-    });
+  const rows = await listAgents(ctx.world);
   if (values['json'] === true) {
     ctx.stdout.write(`${JSON.stringify({ agents: rows.map(document) }, null, 2)}\n`);
     return EXIT.done;
@@ -103,7 +90,7 @@ async function list({ values }: Arguments, ctx: Context): Promise<number> {
   return EXIT.done;
 }
 
-function document({ agent, program, signIn }: Row): object {
+function document({ agent, program, signIn }: AgentFacts): object {
   return {
     name: agent.name,
     title: agent.title,

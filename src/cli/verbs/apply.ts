@@ -16,7 +16,7 @@ const verb: Verb = {
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
     const { applyTask } = await import('../../tasks/apply.ts');
-    const { riskyPatterns } = await import('./review.ts');
+    const { riskyPatterns } = await import('../../tasks/risky-patterns.ts');
     const { count, shellQuote } = await import('../format.ts');
     const { visible } = await import('../../lib/sanitize.ts');
     const { meanwhile } = await import('../meanwhile.ts');
@@ -27,7 +27,7 @@ const verb: Verb = {
     const applying = applyTask(ctx.world, task, {
       paths: args.positionals.slice(1),
       risky: (args.values['risky'] as string[] | undefined) ?? [],
-      riskyPatterns: await riskyPatterns(ctx, task.task.project),
+      riskyPatterns: await riskyPatterns(ctx.world, task.task.project),
     });
     const { taken, failed, risky, left } = await meanwhile(ctx, `Writing the files of ${task.task.name}`, applying);
     if (failed.length > 0)

@@ -10,13 +10,13 @@ const verb: Verb = {
   options: {},
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
-    const { isLive, sendMessage } = await import('../../tasks/steer.ts');
+    const { continueTask, isLive } = await import('../../tasks/steer.ts');
     const task = await findTask(ctx.world, args.positionals[0] ?? '@');
     if (isLive(task)) {
       ctx.stderr.write(`ags: ${task.task.name} is running.\n`);
       return EXIT.done;
     }
-    await sendMessage(ctx.world, task, 'Go on where you were, until the goal is reached.');
+    await continueTask(ctx.world, task);
     ctx.stderr.write(`ags: ${task.task.name} goes on. Watch it with: ags logs -f ${task.task.name}\n`);
     return EXIT.done;
   },

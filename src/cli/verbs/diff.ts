@@ -69,8 +69,8 @@ type Shown = Pick<Review, 'task' | 'compared'> & Disposable;
 
 async function open(ctx: Context, task: StoredTask): Promise<Shown> {
   const { openReview } = await import('../../tasks/review.ts');
-  const { riskyPatterns } = await import('./review.ts');
-  const risky = await riskyPatterns(ctx, task.task.project);
+  const { riskyPatterns } = await import('../../tasks/risky-patterns.ts');
+  const risky = await riskyPatterns(ctx.world, task.task.project);
   if (task.task.kind !== 'agent') return openReview(ctx.world, task, { risky });
   const { captureChanges } = await import('../../tasks/capture.ts');
   const { compareWithBase } = await import('../../tasks/changes.ts');

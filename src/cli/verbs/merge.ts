@@ -28,7 +28,7 @@ const verb: Verb = {
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
     const { openMerge } = await import('../../tasks/merge.ts');
-    const { riskyPatterns } = await import('./review.ts');
+    const { riskyPatterns } = await import('../../tasks/risky-patterns.ts');
     const { LOOKING, meanwhile } = await import('../meanwhile.ts');
     const { values } = args;
     if (values['squash'] === true && values['keep-commits'] === true)
@@ -41,7 +41,7 @@ const verb: Verb = {
     const opening = openMerge(ctx.world, task, {
       paths: args.positionals.slice(1),
       risky: (values['risky'] as string[] | undefined) ?? [],
-      riskyPatterns: await riskyPatterns(ctx, task.task.project),
+      riskyPatterns: await riskyPatterns(ctx.world, task.task.project),
       into: values['into'] as string | undefined,
       keepCommits: values['keep-commits'] === true,
       message: values['message'] as string | undefined,

@@ -39,7 +39,8 @@ const verb: Verb = {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
       work: true,
     });
-    const risky = await riskyPatterns(ctx, task.task.project);
+    const { riskyPatterns } = await import('../../tasks/risky-patterns.ts');
+    const risky = await riskyPatterns(ctx.world, task.task.project);
     const flagged = ['accept', 'accept-all', 'risky', 'discard', 'discard-all', 'ignored'].some(
       (name) => args.values[name] !== undefined,
     );
@@ -121,26 +122,6 @@ async function showChanges(
     `${count(changes.length, 'change')}${refused.length === 0 ? '' : `, ${count(refused.length, 'path')} that ${refused.length === 1 ? 'is' : 'are'} never taken`}${ignored.files === 0 || ignored.reviewed ? '' : `, ${count(ignored.files, 'ignored file')}`}. Nothing was taken: there is no terminal to ask on.`,
   );
   say(`     Take them with: ags review ${review.task.task.name} --accept-all`);
-}
-
-/** The project's own configuration may have changed or be unapproved since; it can only add to the list. */
-export async function riskyPatterns(ctx: Context, project: string): Promise<readonly string[]> {
-  const { loadConfig } = await import('../../config/load.ts');
-  try {
-    const config = await loadConfig({
-      home: ctx.home,
-      userConfigFile: ctx.configFile,
-      projectDir: project,
-      stateDir: ctx.stateDir,
-      cacheDir: ctx.cacheDir,
-      flags: {},
-      memoryTotalBytes: ctx.world.memoryBytes,
-    });
-    return config.risky;
-  } catch (error) {
-    if (error instanceof AgsError && error.code === 'config.untrusted') return [];
-    throw error;
-  }
 }
 
 function selectionError(errors: readonly SelectionError[]): AgsError {

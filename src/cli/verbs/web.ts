@@ -1,0 +1,39 @@
+// cli/verbs/web.ts: `ags web`.
+import { spawn } from 'node:child_process';
+import { AgsError, EXIT } from '../../protocol/errors.ts';
+import { portOf, SERVE_OPTIONS, serveHere, stay } from '../serve-here.ts';
+import type { Context, Verb } from '../verb.ts';
+
+const verb: Verb = {
+  summary: 'open the page in your browser, and serve it if nobody does',
+  usage: 'web [--port <number>]',
+  about:
+    'Finds the server that runs on this port, or becomes it, and opens the browser with a link that works once. Without a browser the link is printed.',
+  examples: ['ags web', 'ags web --port 8080', 'ags web --print'],
+  options: { print: { type: 'boolean', about: 'print the link, and open nothing' }, ...SERVE_OPTIONS },
+  async run(args, ctx) {
+    const port = portOf(args);
+    const { findServer } = await import('../../server/find-server.ts');
+    const running = port === 0 || args.values['host'] !== undefined ? null : await findServer(ctx.world, port);
+    if (running !== null) {
+      show(running, args.values['print'] === true, ctx);
+      return EXIT.done;
+    }
+    const served = await serveHere(args, ctx);
+    show(served.entryUrl(), args.values['print'] === true, ctx);
+    ctx.stderr.write('ags: Ctrl-C ends this, and no agent.\n');
+    return stay(served);
+  },
+};
+export default verb;
+
+function show(url: string, print: boolean, ctx: Context): void {
+  ctx.stdout.write(`${url}\n`);
+  if (print) return;
+  const opener = ctx.env['BROWSER']?.trim() || 'xdg-open';
+  if (/\s/.test(opener)) throw new AgsError('usage.invalid', 'BROWSER is more than one word: open the link yourself.');
+  // It belongs to the desktop, not to us.
+  const child = spawn(opener, [url], { stdio: 'ignore', detached: true, env: { ...ctx.env } });
+  child.on('error', () => ctx.stderr.write('ags: No browser was found: open the link yourself.\n'));
+  child.unref();
+}

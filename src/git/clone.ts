@@ -1,0 +1,44 @@
+// git/clone.ts: the one time that git may use the network: a clone that the user asked for, with the user's settings and credentials.
+// Invariant: only protocols that name no command; no question is asked where nobody can answer; no hook of a template runs.
+import { spawn } from 'node:child_process';
+
+export function cloneWithUserGit(wanted: {
+  url: string;
+  to: string;
+  env: Readonly<Record<string, string | undefined>>;
+  signal: AbortSignal;
+  onProgress(line: string): void;
+}): Promise<{ exitCode: number; said: string }> {
+  const args = ['-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false', 'clone', '--progress', '--template='];
+  return new Promise((resolve) => {
+    const child = spawn('git', [...args, '--', wanted.url, wanted.to], {
+      cwd: '/',
+      env: {
+        ...wanted.env,
+        GIT_TERMINAL_PROMPT: '0',
+        GIT_ALLOW_PROTOCOL: 'https:ssh:git:file',
+        GIT_SSH_COMMAND: wanted.env['GIT_SSH_COMMAND'] ?? 'ssh -o BatchMode=yes',
+        LC_ALL: 'C',
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const stop = (): void => void child.kill('SIGTERM');
+    wanted.signal.addEventListener('abort', stop);
+    let held = '';
+    let said = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      const lines = (held + chunk.toString('utf8')).split(/[\r\n]/);
+      held = (lines.pop() ?? '').slice(-1000);
+      for (const line of lines.filter((one) => one.trim() !== '')) {
+        if (/^(fatal|error|remote: error)/i.test(line.trim())) said = `${said} ${line.trim()}`.trim().slice(0, 1000);
+        wanted.onProgress(line.trim().slice(0, 200));
+      }
+    });
+    const end = (exitCode: number, text: string): void => {
+      wanted.signal.removeEventListener('abort', stop);
+      resolve({ exitCode, said: text });
+    };
+    child.on('error', (error) => end(127, error.message));
+    child.on('close', (code) => end(code ?? 128, said || held.trim() || 'git ended early'));
+  });
+}

@@ -1,0 +1,357 @@
+// protocol/api.ts: what the server and its callers say to each other, as schemas: the OpenAPI document and the typed client are made of them.
+// Invariant: names in addresses are ids (of projects, tasks, change sets, numbers of files); paths and texts travel in bodies alone.
+import { z } from 'zod';
+import { RUN_STATES } from './run-state.ts';
+import { NETWORK_MODES } from './network.ts';
+
+const Id = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/);
+/** Milliseconds since 1970. */
+const Time = z.number();
+
+export const ApiError = z.object({
+  error: z.object({
+    code: z.string(),
+    message: z.string(),
+    hint: z.string().optional(),
+    details: z.unknown().optional(),
+  }),
+});
+export type ApiError = z.infer<typeof ApiError>;
+
+// Projects
+
+export const ApiProject = z.object({
+  id: Id.meta({ description: 'Made from its path; the same on every start.' }),
+  name: z.string(),
+  path: z.string(),
+  url: z.string().nullable().meta({ description: 'Where it was cloned from, if that was done here.' }),
+  branch: z.string().nullable().meta({ description: 'What is checked out.' }),
+  state: z.enum(['ready', 'cloning', 'failed', 'missing']),
+  progress: z.string().nullable().meta({ description: 'Of a clone: the last line that git printed.' }),
+  tasks: z.number().meta({ description: 'How many there are, and how many of them need somebody:' }),
+  needYou: z.number(),
+});
+export type ApiProject = z.infer<typeof ApiProject>;
+
+export const ApiProjects = z.object({
+  projects: z.array(ApiProject),
+  seq: z.number().meta({ description: 'Of the topic `projects`: subscribe after this one, and nothing is missed.' }),
+});
+export type ApiProjects = z.infer<typeof ApiProjects>;
+
+export const AddProject = z.union([z.object({ path: z.string() }), z.object({ url: z.string() })]);
+export type AddProject = z.infer<typeof AddProject>;
+
+export const ApiBranches = z.object({
+  current: z.string().nullable(),
+  branches: z.array(z.string()).meta({ description: 'Short names, without those of tasks.' }),
+});
+export type ApiBranches = z.infer<typeof ApiBranches>;
+
+// Agents
+
+export const ApiAgent = z.object({
+  name: z.string(),
+  title: z.string(),
+  installed: z.boolean(),
+  version: z.string().nullable(),
+  from: z.string().nullable().meta({ description: 'Where it was found.' }),
+  signedIn: z.enum(['yes', 'no', 'not-needed', 'expired']),
+  signIn: z.string().nullable().meta({ description: 'In words: how, or what to do.' }),
+});
+export type ApiAgent = z.infer<typeof ApiAgent>;
+
+// Tasks
+
+export const SHOWN_STATES = [...RUN_STATES, 'interrupted', 'damaged'] as const;
+
+/** A row of the list. Never carries the whole goal. */
+export const ApiTask = z.object({
+  id: Id,
+  name: z.string(),
+  project: Id,
+  kind: z.enum(['exec', 'shell', 'agent']),
+  state: z.enum(SHOWN_STATES),
+  reason: z.string().nullable(),
+  live: z.boolean(),
+  group: z.enum(['needs-you', 'look', 'running', 'queued', 'rest']).meta({
+    description: 'Whom it waits for: a person now, a person who looks (failed, ready), its agent, its turn, nobody.',
+  }),
+  title: z.string().meta({ description: 'The first line of the goal, or the command, at most 200 characters.' }),
+  agent: z.string().nullable(),
+  agentTitle: z.string().nullable(),
+  attemptOf: z.string().nullable().meta({ description: 'Tasks with the same value do the same goal side by side.' }),
+  doing: z.string().nullable().meta({ description: 'The last thing it did, in plain words.' }),
+  startedAtMs: Time,
+  endedAtMs: Time.nullable(),
+  costMicros: z.number().nullable(),
+  tokens: z.number().nullable(),
+  files: z.number().nullable(),
+  added: z.number().nullable(),
+  removed: z.number().nullable(),
+  risky: z.number().meta({ description: 'Of the files, how many can run code; 0 if nobody has looked yet.' }),
+  blockedHosts: z.array(z.string()),
+  seq: z.number().meta({ description: 'Of the last event that this row knows of.' }),
+});
+export type ApiTask = z.infer<typeof ApiTask>;
+
+export const ApiTasks = z.object({
+  tasks: z.array(ApiTask).meta({ description: 'Who needs a person first.' }),
+  parallel: z.number().meta({ description: 'How many agents may run at once.' }),
+  seq: z.number().meta({ description: 'Of the topic `tasks`: subscribe after this one, and nothing is missed.' }),
+});
+export type ApiTasks = z.infer<typeof ApiTasks>;
+
+export const ApiTaskDetail = ApiTask.extend({
+  goal: z.string().nullable(),
+  command: z.array(z.string()),
+  base: z.string().nullable().meta({ description: 'The commit it started from.' }),
+  baseRef: z.string().nullable().meta({ description: 'The branch of that, by its short name.' }),
+  branch: z.string().nullable().meta({ description: 'Where its result is.' }),
+  commit: z.string().nullable(),
+  model: z.string().nullable(),
+  interactive: z.boolean(),
+  run: z.number(),
+  turns: z.number(),
+  sandbox: z.string().meta({ description: 'What isolation is in force, in words.' }),
+  limits: z.object({
+    maxSeconds: z.number().nullable(),
+    maxCostMicros: z.number().nullable(),
+    maxTurns: z.number().nullable(),
+  }),
+  inputTokens: z.number().nullable(),
+  outputTokens: z.number().nullable(),
+  touched: z
+    .array(z.object({ path: z.string(), change: z.string() }))
+    .meta({ description: 'While it runs: files that the agent said it wrote, the latest last.' }),
+  asks: z.array(
+    z.object({ host: z.string(), port: z.number(), untilMs: Time.nullable(), program: z.string().nullable() }),
+  ),
+  can: z.array(
+    z.enum(['send', 'stop', 'continue', 'restart', 'fork', 'review', 'merge', 'terminal', 'attach', 'remove', 'undo']),
+  ),
+});
+export type ApiTaskDetail = z.infer<typeof ApiTaskDetail>;
+
+export const StartTasks = z.object({
+  project: Id,
+  goals: z
+    .array(z.object({ text: z.string().min(1), name: z.string().nullable().optional(), agent: z.string().optional() }))
+    .min(1)
+    .max(100),
+  agents: z.array(z.string()).max(8).default([]),
+  attempts: z.number().int().min(1).max(8).default(1),
+  base: z.string().nullable().default(null),
+  model: z.string().nullable().default(null),
+  maxSeconds: z.number().nullable().default(null),
+  maxCostMicros: z.number().nullable().default(null),
+  maxTurns: z.number().nullable().default(null),
+  network: z.enum(NETWORK_MODES).optional(),
+  from: Id.optional().meta({ description: 'A task whose result it starts from (fork).' }),
+});
+export type StartTasks = z.input<typeof StartTasks>;
+
+export const Started = z.object({ tasks: z.array(Id) });
+export type Started = z.infer<typeof Started>;
+
+/** Another task that begins where this one ended. What is left out is as it was there. */
+export const ForkTask = z.object({
+  text: z.string().min(1).meta({ description: 'What it is to do.' }),
+  name: z.string().nullable().default(null),
+  agent: z.string().optional(),
+  model: z.string().nullable().default(null),
+});
+export type ForkTask = z.input<typeof ForkTask>;
+
+export const SendMessage = z.object({ text: z.string().min(1) });
+export type SendMessage = z.infer<typeof SendMessage>;
+export const Sent = z.object({
+  when: z.enum(['now', 'later', 'begun']).meta({
+    description: 'now: the agent has it; later: when its turn is over; begun: it had ended, and goes on with this.',
+  }),
+});
+export type Sent = z.infer<typeof Sent>;
+export const StopTask = z.object({ force: z.boolean().default(false) });
+export const Stopped = z.object({ stopping: z.boolean().meta({ description: 'false: it was not running.' }) });
+export type Stopped = z.infer<typeof Stopped>;
+export const RemoveTask = z.object({ force: z.boolean().default(false) });
+export const Removed = z.object({ freedBytes: z.number(), branches: z.array(z.string()) });
+export type Removed = z.infer<typeof Removed>;
+
+/** An event as it is in events.jsonl, without the chain. All text in it is the agent's, and hostile. */
+export const ApiEvent = z.looseObject({ seq: z.number(), at: z.string(), type: z.string() });
+export type ApiEvent = z.infer<typeof ApiEvent>;
+
+export const ApiEvents = z.object({
+  events: z.array(ApiEvent),
+  first: z.number().meta({ description: 'Sequence number of the first event that there is; 0: none.' }),
+  last: z.number(),
+});
+export type ApiEvents = z.infer<typeof ApiEvents>;
+
+// Review
+
+export const ApiFile = z.object({
+  n: z.number().meta({ description: 'Its number in this change set: what it is called in addresses.' }),
+  path: z.string(),
+  from: z.string().nullable(),
+  kind: z.enum(['new', 'modified', 'deleted', 'renamed', 'mode', 'symlink', 'type']),
+  lane: z.enum(['inert', 'ci', 'host']),
+  reasons: z.array(z.string()),
+  mode: z.object({ before: z.string().nullable(), after: z.string().nullable() }),
+  oid: z.object({ before: z.string().nullable(), after: z.string().nullable() }),
+  bytes: z.number(),
+  added: z.number().nullable().meta({ description: 'null: not text.' }),
+  removed: z.number().nullable(),
+  conflict: z.boolean().meta({ description: 'It also changed on the branch that it would be merged into.' }),
+  folded: z.string().nullable().meta({ description: 'Why it is shown folded: lock file, generated, large.' }),
+});
+export type ApiFile = z.infer<typeof ApiFile>;
+
+export const ApiChanges = z.object({
+  id: z
+    .string()
+    .meta({ description: 'Of exactly this content. A merge carries it, and is refused if there is newer.' }),
+  commit: z.string().nullable(),
+  base: z.string().nullable(),
+  into: z.object({ branch: z.string().nullable(), commit: z.string().nullable() }),
+  files: z.array(ApiFile),
+  refused: z.array(z.object({ path: z.string(), reason: z.string() })),
+  added: z.number(),
+  removed: z.number(),
+});
+export type ApiChanges = z.infer<typeof ApiChanges>;
+
+export const ApiHunk = z.object({ n: z.number(), header: z.string() });
+/** One file, whole. Texts are null where the file is not there, not text, or above the limit (then `why` says so). */
+export const ApiFileText = z.object({
+  n: z.number(),
+  before: z.string().nullable(),
+  after: z.string().nullable(),
+  patch: z.string().meta({ description: 'A unified diff with its "diff --git" header; empty if it is not text.' }),
+  hunks: z.array(ApiHunk),
+  why: z.string().nullable(),
+});
+export type ApiFileText = z.infer<typeof ApiFileText>;
+
+export const Selection = z.object({
+  changes: z.string().meta({ description: 'The id of the change set that was shown.' }),
+  files: z
+    .array(z.object({ n: z.number(), hunks: z.array(z.number()).optional().meta({ description: 'None: all.' }) }))
+    .min(1),
+});
+export const MergeTask = Selection.extend({
+  into: z.string().nullable().default(null).meta({ description: 'null: the branch that the task was started from.' }),
+  create: z.boolean().default(false).meta({ description: 'Make the branch of `into` if it is not there.' }),
+  keepCommits: z.boolean().default(false),
+  message: z.string().nullable().default(null),
+  dryRun: z.boolean().default(false),
+});
+export type MergeTask = z.input<typeof MergeTask>;
+
+export const Merged = z.object({
+  branch: z.string(),
+  from: z.string(),
+  to: z.string().nullable().meta({ description: 'null: everything was there already.' }),
+  files: z.number(),
+  left: z.array(z.string()),
+  conflicts: z.array(z.string()).meta({ description: 'Of a dry run: why it would be refused.' }),
+  problem: z.string().nullable(),
+});
+export type Merged = z.infer<typeof Merged>;
+
+export const ApplyTask = Selection.extend({ dryRun: z.boolean().default(false) });
+export type ApplyTask = z.input<typeof ApplyTask>;
+export const Applied = z.object({ files: z.array(z.string()), left: z.array(z.string()) });
+export type Applied = z.infer<typeof Applied>;
+export const Undone = z.object({ text: z.string() });
+export type Undone = z.infer<typeof Undone>;
+
+// Network
+
+export const ApiAttempt = z.object({
+  host: z.string(),
+  port: z.number(),
+  verdict: z.enum(['allowed', 'denied', 'asked']),
+  why: z.string(),
+  program: z.string().nullable(),
+  task: Id,
+  tries: z.number(),
+  lastAtMs: Time,
+  bytesIn: z.number(),
+  bytesOut: z.number(),
+});
+export type ApiAttempt = z.infer<typeof ApiAttempt>;
+
+export const ApiRule = z.object({
+  action: z.enum(['allow', 'deny']),
+  text: z.string(),
+  origin: z.string(),
+});
+export type ApiRule = z.infer<typeof ApiRule>;
+
+export const ApiNetwork = z.object({
+  attempts: z.array(ApiAttempt),
+  rules: z.array(ApiRule),
+  presets: z.array(z.object({ name: z.string(), hosts: z.array(z.string()), used: z.boolean() })),
+});
+export type ApiNetwork = z.infer<typeof ApiNetwork>;
+
+export const ChangeRule = z.object({
+  action: z.enum(['allow', 'deny']),
+  rule: z.string().meta({ description: 'A host, or a whole rule as in the configuration.' }),
+  scope: z.enum(['run', 'project', 'always']),
+});
+export type ChangeRule = z.infer<typeof ChangeRule>;
+export const RuleChanged = z.object({ text: z.string() });
+export type RuleChanged = z.infer<typeof RuleChanged>;
+
+// Storage
+
+export const ApiStorage = z.object({
+  items: z.array(
+    z.object({ what: z.string(), why: z.string(), bytes: z.number(), safe: z.boolean(), kept: z.string().nullable() }),
+  ),
+  bytes: z.number(),
+});
+export type ApiStorage = z.infer<typeof ApiStorage>;
+export const Cleaned = z.object({ removed: z.number(), bytes: z.number() });
+export type Cleaned = z.infer<typeof Cleaned>;
+
+export const ApiAbout = z.object({
+  version: z.string(),
+  sandbox: z.object({ ok: z.boolean(), text: z.string() }),
+  agents: z.array(ApiAgent),
+  defaults: z.object({
+    agent: z.string().nullable(),
+    parallel: z.number(),
+    maxSeconds: z.number().nullable(),
+    maxCostMicros: z.number().nullable(),
+    maxTurns: z.number().nullable(),
+  }),
+});
+export type ApiAbout = z.infer<typeof ApiAbout>;
+
+// Live
+
+/**
+ * One WebSocket for each tab (/api/live), or server-sent events (/api/events?topics=a,b&after=n).
+ * Topics: `tasks` (rows), `projects`, `task:<id>` (its events), `network:<task>` (decisions).
+ * The server numbers what it sends of `tasks`, `projects` and `network` itself; of `task:<id>` the number is the event's own.
+ */
+export const LiveRequest = z.discriminatedUnion('do', [
+  z.object({ do: z.literal('subscribe'), topic: z.string(), after: z.number().nullable() }),
+  z.object({ do: z.literal('unsubscribe'), topic: z.string() }),
+]);
+export type LiveRequest = z.infer<typeof LiveRequest>;
+
+export const LiveMessage = z.discriminatedUnion('type', [
+  z.object({ topic: z.string(), type: z.literal('event'), seq: z.number(), data: ApiEvent }),
+  z.object({ topic: z.string(), type: z.literal('task'), seq: z.number(), data: ApiTask }),
+  z.object({ topic: z.string(), type: z.literal('task-gone'), seq: z.number(), data: z.object({ id: Id }) }),
+  z.object({ topic: z.string(), type: z.literal('project'), seq: z.number(), data: ApiProject }),
+  z.object({ topic: z.string(), type: z.literal('attempt'), seq: z.number(), data: ApiAttempt }),
+  /** What was missed cannot be told: read the snapshot again, then go on from `seq`. */
+  z.object({ topic: z.string(), type: z.literal('reset'), seq: z.number(), data: z.null() }),
+]);
+export type LiveMessage = z.infer<typeof LiveMessage>;

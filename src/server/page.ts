@@ -1,0 +1,75 @@
+// server/page.ts: the page as files. Names come from a list that is read once, so that no path of a request ever reaches the disk.
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface PageFile {
+  readonly body: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface Page {
+  /** null: there is no such file. */
+  file(path: string): PageFile | null;
+  /** For every address that the page itself knows what to do with. */
+  index(): PageFile;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  json: 'application/json',
+  webmanifest: 'application/manifest+json',
+  svg: 'image/svg+xml',
+  png: 'image/png',
+  ico: 'image/x-icon',
+  woff2: 'font/woff2',
+  wasm: 'application/wasm',
+  txt: 'text/plain; charset=utf-8',
+};
+
+export function openPage(directory: string): Page {
+  let names = list(directory);
+  const read = (name: string): PageFile | null => {
+    if (!names.has(name)) return null;
+    const type = TYPES[/\.(\w+)$/.exec(name)?.[1] ?? ''] ?? 'application/octet-stream';
+    // A name that says what is in it never stands for anything else.
+    const hashed = /^assets\/.*[-.][\w-]{8,}\.\w+$/.test(name);
+    return {
+      body: readFileSync(join(directory, name)),
+      headers: {
+        'Content-Type': type,
+        'Cache-Control': hashed ? 'public, max-age=31536000, immutable' : 'no-store',
+      },
+    };
+  };
+  return {
+    file: (path) => (path === '/' || path === '/index.html' ? null : read(path.slice(1))),
+    index: () => {
+      // Whoever builds the page anew need not start the server anew.
+      names = list(directory);
+      return read('index.html') ?? plainPage('The page is not built.', 'Build it with: npm run build');
+    },
+  };
+}
+
+/** Words alone, for where the page itself cannot be shown. */
+export function plainPage(title: string, text: string): PageFile {
+  const words = (value: string): string =>
+    value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return {
+    body: Buffer.from(
+      `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>ags</title><main><h1>${words(title)}</h1><p>${words(text)}</p></main></html>\n`,
+    ),
+    headers: { 'Content-Type': TYPES['html'] ?? '', 'Cache-Control': 'no-store' },
+  };
+}
+
+function list(directory: string): ReadonlySet<string> {
+  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) return new Set();
+  return new Set(
+    readdirSync(directory, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1)),
+  );
+}

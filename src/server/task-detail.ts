@@ -1,0 +1,60 @@
+// server/task-detail.ts: one task in full, with what can be done with it now.
+import type { ApiTaskDetail } from '../protocol/api.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import { ask } from '../tasks/running.ts';
+import { agentResumes } from '../tasks/about.ts';
+import { hasMerge } from '../tasks/undo.ts';
+import type { World } from '../tasks/world.ts';
+import type { Card } from './card.ts';
+
+export async function taskDetail(world: World, card: Card, stored: StoredTask): Promise<ApiTaskDetail> {
+  const { task, run } = stored;
+  const { goal } = task;
+  const asks = card.row.live ? ((await ask(stored, { do: 'asks' }).catch(() => null))?.asks ?? []) : [];
+  return {
+    ...card.shown,
+    goal: goal?.text ?? null,
+    command: task.command,
+    base: goal?.origin ?? goal?.base ?? run.base,
+    baseRef: goal?.baseRef?.replace('refs/heads/', '') ?? null,
+    branch: run.result == null ? null : `ags/${task.name}`,
+    commit: run.result?.commit ?? null,
+    model: goal?.model ?? null,
+    interactive: goal?.interactive ?? false,
+    run: run.number ?? 1,
+    turns: run.turns ?? 0,
+    sandbox: run.label,
+    limits: {
+      maxSeconds: goal?.maxSeconds ?? null,
+      maxCostMicros: goal?.maxCostMicros ?? null,
+      maxTurns: goal?.maxTurns ?? null,
+    },
+    inputTokens: run.used?.inputTokens ?? null,
+    outputTokens: run.used?.outputTokens ?? null,
+    touched: [...card.facts.touched].map(([path, change]) => ({ path, change })),
+    asks: asks.map(({ host, port, untilMs }) => ({ host, port, untilMs, program: null })),
+    can: await possible(world, card, stored),
+  };
+}
+
+async function possible(world: World, { row }: Card, { task, run }: StoredTask): Promise<ApiTaskDetail['can']> {
+  const { goal } = task;
+  const up = row.live && ['running', 'needs-you'].includes(run.state);
+  const over = !row.live;
+  const began = run.layers !== undefined;
+  const says = goal !== undefined && !goal.interactive && (row.live || (began && agentResumes(goal)));
+  const can: [ApiTaskDetail['can'][number], boolean][] = [
+    ['send', says],
+    ['stop', row.live && goal !== undefined],
+    ['continue', over && says],
+    ['restart', over && goal !== undefined],
+    ['fork', over && run.result != null],
+    ['review', over && (run.result != null || row.changed)],
+    ['merge', over && run.result != null],
+    ['terminal', up && goal !== undefined],
+    ['attach', up && goal?.interactive === true],
+    ['remove', true],
+    ['undo', over && goal !== undefined && (await hasMerge(world, task.project, task.id))],
+  ];
+  return can.filter(([, is]) => is).map(([what]) => what);
+}

@@ -1,0 +1,50 @@
+// tasks/search.ts: tasks by words: in what they are called and were asked, then in what their agents said and did.
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { taskPaths } from '../store/layout.ts';
+import type { World } from './world.ts';
+
+/** Ids of those that have all of the words. The end of a log is looked through, not more of it than is read in a moment. */
+export function searchTasks(
+  world: World,
+  tasks: readonly { readonly id: string; readonly title: string; readonly agent: string | null }[],
+  query: string,
+): Set<string> {
+  const words = query
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '')
+    .slice(0, 10);
+  let budget = BUDGET_BYTES;
+  return new Set(
+    tasks
+      .filter((task) => {
+        const known = `${task.id} ${task.title} ${task.agent ?? ''}`.toLowerCase();
+        if (words.every((word) => known.includes(word))) return true;
+        if (budget <= 0) return false;
+        const log = endOf(taskPaths(world.stateDir, task.id).events, Math.min(budget, TASK_BYTES));
+        budget -= log.length;
+        const text = `${known} ${log.toLowerCase()}`;
+        return words.every((word) => text.includes(word));
+      })
+      .map(({ id }) => id),
+  );
+}
+
+const TASK_BYTES = 2 ** 20;
+const BUDGET_BYTES = 128 * 2 ** 20;
+
+function endOf(file: string, bytes: number): string {
+  try {
+    const fd = openSync(file, 'r');
+    try {
+      const { size } = fstatSync(fd);
+      const piece = Buffer.alloc(Math.min(size, bytes));
+      return piece.toString('utf8', 0, readSync(fd, piece, 0, piece.length, size - piece.length));
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    // It has just been removed, or has not said anything yet.
+    return '';
+  }
+}

@@ -1,0 +1,90 @@
+// web/src/actions/keyboard.ts: from what is pressed to what is done.
+// Invariant: while somebody types, single letters are letters; and they can be switched off altogether.
+import { useEffect } from 'react';
+import { readPreference } from '../look/preferences.ts';
+import { ACTION_IDS, isBound, keysOf, runAction } from './registry.ts';
+
+const SEQUENCE_MS = 1200;
+// A toast is a dialog too, but one that nobody has to answer.
+const OWNS_KEYBOARD = '[role=dialog]:not([data-toast]),[role=menu],[role=listbox]';
+
+export function useKeyboard(): void {
+  useEffect(() => {
+    let before: { key: string; atMs: number } | null = null;
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.defaultPrevented || event.isComposing) return;
+      const pressed = keyName(event);
+      if (pressed === null) return;
+      const single = !event.ctrlKey && !event.metaKey && !event.altKey;
+      if (single && typing(event.target)) {
+        if (pressed === 'escape' && event.target instanceof HTMLElement && !inTerminal(event.target))
+          event.target.blur();
+        return;
+      }
+      if (inTerminal(event.target)) return;
+      // A dialog or a menu has the keyboard to itself.
+      if (single && document.querySelector(OWNS_KEYBOARD) !== null) return;
+      if (single && pressed.length === 1 && !readPreference('single-keys', true)) return;
+      // On a button or a link, Enter presses it.
+      if (pressed === 'enter' && event.target instanceof Element && event.target.closest('a,button') !== null) return;
+      const sequence =
+        before !== null && event.timeStamp - before.atMs < SEQUENCE_MS ? `${before.key} ${pressed}` : null;
+      before = single ? { key: pressed, atMs: event.timeStamp } : null;
+      const wanted = [sequence, pressed].find(
+        (keys) => keys !== null && ACTION_IDS.some((id) => keysOf(id).includes(keys) && isBound(id)),
+      );
+      if (wanted == null) return;
+      const id = ACTION_IDS.findLast((one) => keysOf(one).includes(wanted) && isBound(one));
+      if (id === undefined || !runAction(id)) return;
+      before = null;
+      event.preventDefault();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+}
+
+/** `mod+k`, `shift+j`, `?`; null for what is no key by itself. */
+export function keyName(event: KeyboardEvent): string | null {
+  const { key } = event;
+  if (['Shift', 'Control', 'Alt', 'Meta', 'Dead', 'Unidentified'].includes(key)) return null;
+  const letter = key.length === 1 && key.toLowerCase() !== key.toUpperCase();
+  const parts = [
+    event.ctrlKey || event.metaKey ? 'mod' : '',
+    event.altKey ? 'alt' : '',
+    event.shiftKey && (letter || key.length > 1) ? 'shift' : '',
+    key === ' ' ? 'space' : key.toLowerCase(),
+  ];
+  return parts.filter((part) => part !== '').join('+');
+}
+
+const MAC = navigator.platform.startsWith('Mac');
+const SIGNS: Readonly<Record<string, string>> = {
+  mod: MAC ? '⌘' : 'Ctrl',
+  alt: MAC ? '⌥' : 'Alt',
+  shift: 'Shift',
+  enter: 'Enter',
+  escape: 'Esc',
+  space: 'Space',
+};
+
+/** For people: ['Ctrl', 'K'], ['G', 'then', 'T']. */
+export function keyParts(keys: string): string[] {
+  return keys
+    .split(' ')
+    .flatMap((one, at) => [
+      ...(at > 0 ? ['then'] : []),
+      ...one.split('+').map((part) => SIGNS[part] ?? part.toUpperCase()),
+    ]);
+}
+
+function typing(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || target.matches('textarea,select,input:not([type=checkbox],[type=radio])'))
+  );
+}
+
+function inTerminal(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest('.xterm') !== null;
+}

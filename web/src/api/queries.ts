@@ -1,0 +1,43 @@
+// web/src/api/queries.ts: what the page has read, by key, kept up to date by live/.
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ApiAbout, ApiBranches, ApiProject, ApiTaskDetail, ApiTasks } from '../../../src/protocol/api.ts';
+import { api } from './client.ts';
+
+export const keys = {
+  about: ['about'] as const,
+  projects: ['projects'] as const,
+  branches: (project: string) => ['branches', project] as const,
+  tasks: ['tasks'] as const,
+  search: (project: string, q: string) => ['search', project, q] as const,
+  task: (task: string) => ['task', task] as const,
+  changes: (task: string) => ['changes', task] as const,
+  network: (project: string, task: string | null) => ['network', project, task] as const,
+  storage: ['storage'] as const,
+};
+
+export const useAbout = (): UseQueryResult<ApiAbout> =>
+  useQuery({ queryKey: keys.about, queryFn: async () => api.about(), staleTime: 60_000 });
+
+export const projectsQuery = queryOptions({
+  queryKey: keys.projects,
+  queryFn: async () => api.projects(),
+});
+
+export const useProjects = (): UseQueryResult<ApiProject[]> =>
+  useQuery({ ...projectsQuery, select: ({ projects }) => projects });
+
+export const useBranches = (project: string): UseQueryResult<ApiBranches> =>
+  useQuery({
+    queryKey: keys.branches(project),
+    queryFn: async () => api.branches(project),
+    staleTime: 10_000,
+  });
+
+/** All tasks of all projects: the order of attention does not stop at a project. */
+export const tasksQuery = queryOptions({ queryKey: keys.tasks, queryFn: async () => api.tasks({}) });
+
+export const useTasks = (): UseQueryResult<ApiTasks> => useQuery(tasksQuery);
+
+export const useTask = (task: string): UseQueryResult<ApiTaskDetail> =>
+  useQuery({ queryKey: keys.task(task), queryFn: async () => api.task(task) });

@@ -1,0 +1,50 @@
+// web/src/look/preferences.ts: what this browser remembers of its user: the theme, the last choices. Nothing secret.
+import { useCallback, useSyncExternalStore } from 'react';
+
+const CHANGED = 'ags-preference';
+const name = (key: string): string => `ags.${key}`;
+
+export function readPreference<T>(key: string, otherwise: T): T {
+  return parse(raw(key), otherwise);
+}
+
+export function writePreference(key: string, value: unknown): void {
+  try {
+    localStorage.setItem(name(key), JSON.stringify(value));
+  } catch {
+    // A browser that keeps nothing still works; it forgets.
+  }
+  dispatchEvent(new Event(CHANGED));
+}
+
+export function usePreference<T>(key: string, otherwise: T): [T, (value: T) => void] {
+  const text = useSyncExternalStore(subscribe, () => raw(key));
+  const write = useCallback((value: T) => writePreference(key, value), [key]);
+  return [parse(text, otherwise), write];
+}
+
+function raw(key: string): string | null {
+  try {
+    return localStorage.getItem(name(key));
+  } catch {
+    return null;
+  }
+}
+
+function parse<T>(text: string | null, otherwise: T): T {
+  if (text === null) return otherwise;
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    return otherwise;
+  }
+}
+
+function subscribe(changed: () => void): () => void {
+  addEventListener(CHANGED, changed);
+  addEventListener('storage', changed);
+  return () => {
+    removeEventListener(CHANGED, changed);
+    removeEventListener('storage', changed);
+  };
+}

@@ -1,0 +1,30 @@
+// web/src/look/theme.ts: light, dark, or as the system has it.
+import { readPreference, usePreference } from './preferences.ts';
+
+const THEMES = ['system', 'light', 'dark'] as const;
+export type Theme = (typeof THEMES)[number];
+
+const dark = matchMedia('(prefers-color-scheme: dark)');
+
+/** Sets it now, and again whenever the user or the system changes it. */
+export function keepTheme(): void {
+  const set = (): void => {
+    document.documentElement.dataset['theme'] = shown();
+  };
+  set();
+  dark.addEventListener('change', set);
+  addEventListener('ags-preference', set);
+}
+
+function shown(): 'light' | 'dark' {
+  const theme = readPreference<Theme>('theme', 'system');
+  return theme === 'system' ? (dark.matches ? 'dark' : 'light') : theme;
+}
+
+export const useTheme = (): [Theme, (theme: Theme) => void] => usePreference<Theme>('theme', 'system');
+
+/** What is shown right now: for what cannot be told by a token of CSS. */
+export function useShownTheme(): 'light' | 'dark' {
+  const [theme] = useTheme();
+  return theme === 'system' ? shown() : theme;
+}

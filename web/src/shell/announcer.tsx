@@ -1,0 +1,47 @@
+// web/src/shell/announcer.tsx: says once, to screen readers, to the title of the tab and to the system, that a task has come to a
+// point where somebody should look.
+import { useEffect, useRef, useState } from 'react';
+import type { ReactNode } from 'react';
+import type { ApiTask } from '../../../src/protocol/api.ts';
+import { useTasks } from '../api/queries.ts';
+import { cleanLine } from '../text/clean.ts';
+import { stateWord } from '../ui/state-badge.tsx';
+import { useHereProject } from './here.ts';
+import { newlyOfInterest, useNotifications } from './notify.ts';
+
+const NONE: readonly ApiTask[] = [];
+
+export function Announcer(): ReactNode {
+  const { data } = useTasks();
+  const project = useHereProject();
+  const before = useRef(new Map<string, string>());
+  const [news, setNews] = useState(NONE);
+  useEffect(() => {
+    const tasks = data?.tasks ?? NONE;
+    const fresh = newlyOfInterest(before.current, tasks);
+    before.current = new Map(tasks.map(({ id, state }) => [id, state]));
+    if (fresh.length > 0) setNews(fresh);
+  }, [data]);
+  useNotifications(news);
+
+  const waiting = (data?.tasks ?? NONE).filter(({ group }) => group === 'needs-you').length;
+  const name = project === null ? 'ags' : `${cleanLine(project.name, 60)} · ags`;
+  useEffect(() => {
+    document.title = waiting === 0 ? name : `(${waiting}) ${name}`;
+    document
+      .querySelector('link[rel=icon]')
+      ?.setAttribute('href', waiting === 0 ? '/favicon.svg' : '/favicon-waiting.svg');
+  }, [waiting, name]);
+
+  const words = (wanted: boolean): string =>
+    news
+      .filter(({ group }) => (group === 'needs-you') === wanted)
+      .map((task) => `${cleanLine(task.title, 80)}: ${stateWord(task.state)}`)
+      .join('. ');
+  return (
+    <div className="unseen">
+      <div aria-live="polite">{words(false)}</div>
+      <div aria-live="assertive">{words(true)}</div>
+    </div>
+  );
+}

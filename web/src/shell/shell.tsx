@@ -1,0 +1,93 @@
+// web/src/shell/shell.tsx: the frame around every page: navigation, search, who waits, what was lost.
+import { Outlet, useNavigate } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
+import type { ReactNode } from 'react';
+import { useKeyboard } from '../actions/keyboard.ts';
+import { useAction } from '../actions/registry.ts';
+import { useTasks } from '../api/queries.ts';
+import { useShownTheme, useTheme } from '../look/theme.ts';
+import { Toasts } from '../ui/toasts.tsx';
+import { AddProject } from './add-project.tsx';
+import { Announcer } from './announcer.tsx';
+import { ConnectionBanner } from './connection-banner.tsx';
+import { Nav } from './nav.tsx';
+import { TopBar } from './top-bar.tsx';
+import { useHere } from './here.ts';
+
+const Palette = lazy(async () => import('../actions/palette.tsx'));
+const Sheet = lazy(async () => import('../actions/sheet.tsx'));
+
+type Over = 'palette' | 'keys' | 'add-project' | null;
+
+export function Shell(): ReactNode {
+  const [over, setOver] = useState<Over>(null);
+  const close = (): void => setOver(null);
+  useKeyboard();
+  useAction('palette', () => setOver('palette'));
+  useAction('keys', () => setOver('keys'));
+  useAction('add-project', () => setOver('add-project'));
+  useGoing();
+  return (
+    <Toasts>
+      <a
+        href="#content"
+        className="fixed top-2 left-2 z-50 -translate-y-20 rounded-md bg-accent px-3 py-2 text-on-accent focus:translate-y-0"
+      >
+        Skip to content
+      </a>
+      <div className="grid h-dvh grid-rows-[auto_auto_minmax(0,1fr)] md:grid-cols-[14rem_minmax(0,1fr)]">
+        <Nav onAdd={() => setOver('add-project')} className="hidden md:row-span-3 md:flex" />
+        <TopBar onAdd={() => setOver('add-project')} />
+        <ConnectionBanner />
+        <main
+          id="content"
+          tabIndex={-1}
+          className="min-h-0 overflow-x-hidden overflow-y-auto outline-none md:col-start-2"
+        >
+          <Outlet />
+        </main>
+      </div>
+      <Suspense>
+        {over === 'palette' ? <Palette onClose={close} /> : null}
+        {over === 'keys' ? <Sheet onClose={close} /> : null}
+      </Suspense>
+      <AddProject open={over === 'add-project'} onClose={close} />
+      <Announcer />
+    </Toasts>
+  );
+}
+
+/** The actions that lead somewhere. */
+function useGoing(): void {
+  const navigate = useNavigate();
+  const { project, task } = useHere();
+  const { data } = useTasks();
+  const [, setTheme] = useTheme();
+  const shown = useShownTheme();
+  const waiting = (data?.tasks ?? []).filter(({ group }) => group === 'needs-you');
+  const go = (step: 1 | -1): void => {
+    const at = waiting.findIndex(({ id }) => id === task);
+    const next = waiting.at(at < 0 ? (step === 1 ? 0 : -1) : (at + step) % waiting.length);
+    if (next !== undefined)
+      void navigate({ to: '/p/$project/t/$task', params: { project: next.project, task: next.id }, search: {} });
+  };
+  useAction('next-needs-you', () => go(1), waiting.length > 0);
+  useAction('previous-needs-you', () => go(-1), waiting.length > 0);
+  useAction(
+    'go-tasks',
+    () => void navigate({ to: '/p/$project', params: { project: project ?? '' }, search: {} }),
+    project !== null,
+  );
+  useAction(
+    'go-network',
+    () => void navigate({ to: '/p/$project/network', params: { project: project ?? '' }, search: {} }),
+    project !== null,
+  );
+  useAction('go-settings', () => void navigate({ to: '/settings' }));
+  useAction('theme', () => setTheme(shown === 'dark' ? 'light' : 'dark'));
+  useAction(
+    'up',
+    () => void navigate({ to: '/p/$project', params: { project: project ?? '' }, search: {} }),
+    task !== null && project !== null,
+  );
+}

@@ -1,0 +1,49 @@
+// web/src/ui/figures.tsx: small facts that appear in many places.
+import type { ReactNode } from 'react';
+import { duration, money, plural, tokens } from '../text/format.ts';
+import { useNow } from './now.ts';
+
+export function DiffStat({ added, removed }: { added: number | null; removed: number | null }): ReactNode {
+  if (added === null && removed === null) return null;
+  return (
+    <span className="tabular whitespace-nowrap">
+      <span className="text-ok">+{added ?? 0}</span> <span className="text-bad">−{removed ?? 0}</span>
+    </span>
+  );
+}
+
+export function Files({ files }: { files: number | null }): ReactNode {
+  return files === null ? null : <span className="tabular whitespace-nowrap">{plural(files, 'file')}</span>;
+}
+
+/** How long it took, or takes. */
+export function Elapsed({ from, to }: { from: number; to: number | null }): ReactNode {
+  return to === null ? <Running from={from} /> : <span className="tabular">{duration(to - from)}</span>;
+}
+
+function Running({ from }: { from: number }): ReactNode {
+  return <span className="tabular">{duration(useNow() - from)}</span>;
+}
+
+/** Money where it is known, otherwise tokens; never a guess. */
+export function Cost({ costMicros, tokens: count }: { costMicros: number | null; tokens: number | null }): ReactNode {
+  if (costMicros !== null) return <span className="tabular">{money(costMicros)}</span>;
+  return count === null || count === 0 ? null : <span className="tabular">{tokens(count)}</span>;
+}
+
+export function Kbd({ children }: { children: ReactNode }): ReactNode {
+  return (
+    <kbd className="inline-flex h-5 min-w-5 items-center justify-center rounded-sm border border-line bg-panel px-1 font-sans text-xs text-muted">
+      {children}
+    </kbd>
+  );
+}
+
+export function SectionTitle({ children, count }: { children: ReactNode; count?: number }): ReactNode {
+  return (
+    <h2 className="flex items-baseline gap-2 text-xs font-semibold tracking-wide text-muted uppercase">
+      {children}
+      {count === undefined ? null : <span className="tabular font-normal">{count}</span>}
+    </h2>
+  );
+}

@@ -1,0 +1,51 @@
+// web/src/ui/states.tsx: what is shown while there is nothing, not yet, or not at all.
+import type { ReactNode } from 'react';
+import { useEffect, useState } from 'react';
+import { ApiRefusal } from '../api/client.ts';
+import { cleanLine } from '../text/clean.ts';
+import { Button } from './button.tsx';
+
+export function Empty({ title, icon, children }: { title: string; icon?: ReactNode; children?: ReactNode }): ReactNode {
+  return (
+    <div className="flex flex-col items-center gap-2 px-4 py-12 text-center">
+      {icon === undefined ? null : <div className="mb-1 text-muted">{icon}</div>}
+      <p className="text-lg font-medium">{title}</p>
+      {children === undefined ? null : <div className="max-w-prose text-muted">{children}</div>}
+    </div>
+  );
+}
+
+/** What failed, the command that helps, and another try. */
+export function Failure({ error, retry, title }: { error: unknown; retry?: () => void; title?: string }): ReactNode {
+  const message = error instanceof Error ? cleanLine(error.message) : 'Something went wrong.';
+  const hint = error instanceof ApiRefusal ? (error.hint ?? null) : null;
+  return (
+    <div role="alert" className="m-4 rounded-lg border border-bad bg-bad-bg p-4">
+      <p className="font-medium text-bad">{title ?? message}</p>
+      {title === undefined ? null : <p className="mt-1">{message}</p>}
+      {hint === null ? null : <p className="mt-1 text-sm">{cleanLine(hint)}</p>}
+      {retry === undefined ? null : (
+        <Button className="mt-3" onClick={retry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** Grey bars, but only for those who wait longer than a blink. */
+export function Skeleton({ rows = 6, label }: { rows?: number; label: string }): ReactNode {
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), 150);
+    return () => clearTimeout(timer);
+  }, []);
+  if (!late) return null;
+  return (
+    <div role="status" aria-label={label} className="flex flex-col gap-3 p-4">
+      {Array.from({ length: rows }, (_, row) => (
+        <div key={row} className="h-10 animate-pulse rounded-md bg-raised" />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,23 @@
+// web/vite.config.ts: the page as files that any server can hand out under a strict content security policy.
+import { fileURLToPath } from 'node:url';
+import tailwindcss from '@tailwindcss/vite';
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+
+export default defineConfig({
+  root: fileURLToPath(new URL('.', import.meta.url)),
+  plugins: [react(), tailwindcss()],
+  server: { proxy: { '/api': { target: 'http://127.0.0.1:7780', ws: true }, '/enter': 'http://127.0.0.1:7780' } },
+  build: {
+    outDir: fileURLToPath(new URL('../dist/web', import.meta.url)),
+    emptyOutDir: true,
+    target: 'es2023',
+    // Fonts and pictures stay files: the policy allows our own origin, not data in addresses.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    // What is bundled brings its licence along.
+    license: { fileName: 'LICENSES.md' },
+    reportCompressedSize: false,
+    chunkSizeWarningLimit: 2000,
+  },
+});

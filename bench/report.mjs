@@ -87,13 +87,13 @@ const markdownSection = (section) => [
 ];
 
 /** Puts these sections and their bars in place of the earlier ones: of the same names, and of those that begin with `title` and `bar`. */
-export function replaceSections(page, { sections, title = null, bar = null }) {
+export function replaceSections(page, { sections, title, bar }) {
   const [head, ...parts] = page.split(/^(?=## )/m);
   const isOld = (part) =>
     sections.some((section) => part.startsWith(`## ${section.title}\n`)) ||
-    (title !== null && part.startsWith(`## ${title}`));
+    (title !== undefined && part.startsWith(`## ${title}`));
   const kept = parts.filter((part) => !isOld(part));
-  const at = kept.findIndex((part) => part.startsWith(title === null ? '## The gateway' : '## The machine'));
+  const at = kept.findIndex((part) => part.startsWith(title === undefined ? '## The gateway' : '## The machine'));
   if (at === -1) throw new Error('docs/benchmarks.md is not what npm run bench has written');
   kept.splice(at, 0, ...sections.map((section) => `${markdownSection(section).join('\n\n')}\n\n`));
   const [first, ...rest] = kept;
@@ -102,7 +102,7 @@ export function replaceSections(page, { sections, title = null, bar = null }) {
   const bars = first
     .trimEnd()
     .split('\n')
-    .filter((line) => !names.has(nameOfBar(line)) && (bar === null || !line.startsWith(`| ${bar}`)));
+    .filter((line) => !names.has(nameOfBar(line)) && (bar === undefined || !line.startsWith(`| ${bar}`)));
   return [head, `${[...bars, ...own].join('\n')}\n\n`, ...rest].join('');
 }
 

@@ -156,21 +156,53 @@ export async function diffTrees(
 
 /** A unified diff of two blobs. null stands for "no file". Never coloured, always as text. */
 export async function diffBlobs(directory: string, before: string | null, after: string | null): Promise<string> {
+  return (await diffBytes(directory, before, after)).toString('utf8');
+}
+
+/** The same, byte for byte, from the first hunk on. */
+export async function diffBytes(directory: string, before: string | null, after: string | null): Promise<Buffer> {
   const empty = before === null || after === null ? await storeBlob(directory, Buffer.alloc(0)) : '';
-  const text = (
-    await must(directory, [
-      'diff',
-      '--no-color',
-      '--no-ext-diff',
-      '--no-textconv',
-      '--text',
-      '--full-index',
-      before ?? empty,
-      after ?? empty,
-    ])
-  ).toString('utf8');
+  const text = await must(directory, [
+    'diff',
+    '--no-color',
+    '--no-ext-diff',
+    '--no-textconv',
+    '--text',
+    '--full-index',
+    before ?? empty,
+    after ?? empty,
+  ]);
   const start = text.indexOf('\n@@ ');
-  return start < 0 ? '' : text.slice(start + 1);
+  return start < 0 ? Buffer.alloc(0) : text.subarray(start + 1);
+}
+
+/** Of each pair of blobs: lines added and removed; null: not text. */
+export async function countPairs(
+  directory: string,
+  pairs: readonly { readonly before: string | null; readonly after: string | null }[],
+): Promise<({ added: number; removed: number } | null)[]> {
+  const tree = (side: 'before' | 'after'): Promise<string> =>
+    writeTree(
+      directory,
+      pairs.flatMap((pair, n) => {
+        const oid = pair[side];
+        return oid === null ? [] : [{ path: String(n), mode: '100644', oid }];
+      }),
+    );
+  const [before, after] = [await tree('before'), await tree('after')];
+  const args = ['diff-tree', '-r', '-z', '--numstat', '--no-renames', '--no-ext-diff', '--no-textconv', before, after];
+  const counts = new Map(
+    (await must(directory, args))
+      .toString('latin1')
+      .split('\0')
+      .map((row) => row.split('\t'))
+      .map(([added = '', removed = '', path = '']) => [path, { added, removed }]),
+  );
+  return pairs.map((_, n) => {
+    const count = counts.get(String(n));
+    if (count === undefined) return { added: 0, removed: 0 };
+    return count.added === '-' ? null : { added: Number(count.added), removed: Number(count.removed) };
+  });
 }
 
 export async function storeBlob(directory: string, bytes: Buffer): Promise<string> {
@@ -216,7 +248,8 @@ export async function writeTree(
   entries: readonly (Pick<TreeEntry, 'path' | 'oid'> & { readonly mode: string | null })[],
   on?: string,
 ): Promise<string> {
-  const index = join(directory, `index-${process.pid}`);
+  // One process may do two things at once.
+  const index = join(directory, `index-${process.pid}-${Math.random().toString(36).slice(2)}`);
   const env = { GIT_INDEX_FILE: index };
   const lines = entries.map(({ mode, oid, path }) => `${mode ?? '0'} ${oid}\t${path}\0`).join('');
   try {

@@ -241,7 +241,8 @@ export const Selection = z.object({
     .min(1),
 });
 export const MergeTask = Selection.extend({
-  into: z.string().nullable().default(null),
+  into: z.string().nullable().default(null).meta({ description: 'null: the branch that the task was started from.' }),
+  create: z.boolean().default(false).meta({ description: 'Make the branch of `into` if it is not there.' }),
   keepCommits: z.boolean().default(false),
   message: z.string().nullable().default(null),
   dryRun: z.boolean().default(false),

@@ -2,6 +2,7 @@
 // made of these.
 import type { z } from 'zod';
 import type { Board } from './board.ts';
+import type { ChangeCache } from './change-cache.ts';
 import type { Places } from './places.ts';
 import type { World } from '../tasks/world.ts';
 import type { StoredTask } from '../store/tasks.ts';
@@ -12,6 +13,7 @@ export interface Desk {
   readonly version: string;
   readonly board: Board;
   readonly places: Places;
+  readonly changes: ChangeCache;
   /** Where to go on listening after a snapshot that is read now. */
   seq(topic: 'tasks' | 'projects'): number;
   /** By its whole id. */

@@ -9,6 +9,7 @@ import { WebSocketServer } from 'ws';
 import { AgsError } from '../protocol/errors.ts';
 import { findTask } from '../tasks/find-task.ts';
 import type { World } from '../tasks/world.ts';
+import { createChangeCache } from './change-cache.ts';
 import { openEntry, type Entry } from './entry.ts';
 import { answerCall, sendError, sendFile, sendJson } from './exchange.ts';
 import { COOKIE, hasEntered, hasKey, requireEntered, requireHost, requireOwnOrigin, type Address } from './guard.ts';
@@ -61,6 +62,7 @@ export async function serve(world: World, options: ServeOptions): Promise<Served
     version: options.version,
     board: live.board,
     places: live.places,
+    changes: createChangeCache(),
     seq: (topic) => live.seq(topic),
     async task(id) {
       const stored = await findTask(world, id, { work: true });

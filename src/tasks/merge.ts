@@ -6,18 +6,20 @@ import type { Change } from '../protocol/changes.ts';
 import { signature, withTrailers, writeCommit } from '../git/commit-text.ts';
 import type { Repository } from '../git/inspect.ts';
 import { mergeTrees } from '../git/merge-trees.ts';
-import { readRef } from '../git/owner-git.ts';
+import { moveRef, readRef } from '../git/owner-git.ts';
 import { treeOf, writeTree } from '../git/staging.ts';
 import { select, type SelectionError } from '../review/selection.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { subjectOf, userOf } from './bring-out.ts';
 import { captureChanges, type AgentResult } from './capture.ts';
 import { compareWithBase } from './changes.ts';
+import { chooseChanges, type Chosen } from './chosen.ts';
 import { carryOut, lockMerges, planMove, type PlannedMove } from './move-branch.ts';
 import { list, shortName } from './move-files.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { settleState } from './settle-merge.ts';
 import { repositoryAt } from './project.ts';
+import { shownOf } from './shown-changes.ts';
 import type { World } from './world.ts';
 
 export interface MergeRequest {
@@ -29,6 +31,10 @@ export interface MergeRequest {
   readonly into: string | undefined;
   readonly keepCommits: boolean;
   readonly message: string | undefined;
+  /** Exactly these of what was shown, in place of paths; who names a file that can run code by its number has looked at it. */
+  readonly chosen?: Chosen;
+  /** Make the branch of `into`, where the task began, if it is not there. */
+  readonly create?: boolean;
 }
 
 export interface MergePlan {
@@ -37,6 +43,8 @@ export interface MergePlan {
   /** null: everything is there already. */
   readonly to: string | null;
   readonly take: readonly Change[];
+  /** Left out, or taken in part. */
+  readonly left: readonly Change[];
   /** Left out because they can run code and were not named. */
   readonly risky: readonly Change[];
   /** Everything that the task changed is on the branch afterwards. */
@@ -59,17 +67,40 @@ async function open(world: World, stored: StoredTask, request: MergeRequest): Pr
   const ref = targetOf(stored, request.into);
   const lock = await lockMerges(world, repository.commonDir);
   try {
-    const { plan, move } = await planMerge(world, stored, request, { agent, repository, ref });
+    const { plan, move, create } = await planMerge(world, stored, request, { agent, repository, ref });
     return {
       plan,
       carryOut: () =>
         tellDiskTrouble(world, () =>
-          move === null ? settleState(world, stored.task.id, 'merge', plan.whole) : carryOut(move, lock),
+          move === null
+            ? settleState(world, stored.task.id, 'merge', plan.whole)
+            : create
+              ? carryOutOnNew(repository, plan, () => carryOut(move, lock))
+              : carryOut(move, lock),
         ),
       [Symbol.dispose]: () => lock[Symbol.dispose](),
     };
   } catch (error) {
     lock[Symbol.dispose]();
+    throw error;
+  }
+}
+
+/** A branch that nothing came to is not left behind. */
+async function carryOutOnNew(
+  { commonDir }: Repository,
+  { ref, from }: MergePlan,
+  act: () => Promise<void>,
+): Promise<void> {
+  const made = await moveRef(commonDir, ref, null, from, 'ags: a new branch');
+  if (made !== 'moved')
+    throw new AgsError('project.changed', `There is a branch ${shortName(ref)} by now.`, {
+      hint: 'Choose another name.',
+    });
+  try {
+    await act();
+  } catch (error) {
+    await moveRef(commonDir, ref, from, null, 'ags: nothing came to it');
     throw error;
   }
 }
@@ -109,10 +140,12 @@ async function planMerge(
   stored: StoredTask,
   request: MergeRequest,
   at: { agent: AgentResult; repository: Repository; ref: string },
-): Promise<{ plan: MergePlan; move: PlannedMove | null }> {
+): Promise<{ plan: MergePlan; move: PlannedMove | null; create: boolean }> {
   const { agent, repository, ref } = at;
   const { staging } = stored.paths;
-  const from = await readRef(repository.commonDir, ref);
+  const there = await readRef(repository.commonDir, ref);
+  const create = there === null && request.create === true;
+  const from = create ? agent.base : there;
   if (from === null)
     throw new AgsError('path.not-found', `There is no branch ${shortName(ref)} in this repository.`, {
       hint: `Make it first: git branch ${shortName(ref)}`,
@@ -134,8 +167,8 @@ async function planMerge(
   const full = all ? merged : await mergeTrees(staging, { base, ours: merged.tree, theirs: agent.tree });
   const whole = 'tree' in full && full.tree === merged.tree;
   const risky = chosen.left.filter((change) => change.lane !== 'inert');
-  const plan = { ref, from, take: chosen.take, risky: whole ? [] : risky, whole };
-  if (merged.tree === ours) return { plan: { ...plan, to: null }, move: null };
+  const plan = { ref, from, take: chosen.take, left: chosen.left, risky: whole ? [] : risky, whole };
+  if (merged.tree === ours) return { plan: { ...plan, to: null }, move: null, create };
   const to =
     request.keepCommits && from === agent.base
       ? agent.commit
@@ -157,7 +190,7 @@ async function planMerge(
   } as const;
   const why = `ags: merge ${stored.task.name}`;
   const move = await planMove({ world, repository, staging, record, why });
-  return { plan: { ...plan, to }, move };
+  return { plan: { ...plan, to }, move, create };
 }
 
 async function choose(
@@ -166,7 +199,13 @@ async function choose(
   request: MergeRequest,
 ): Promise<{ take: Change[]; left: Change[] }> {
   const capture = await captureChanges(world, stored, { withIgnored: false });
-  const { changeSet } = await compareWithBase(world, stored, capture, request.riskyPatterns);
+  const compared = await compareWithBase(world, stored, capture, request.riskyPatterns);
+  if (request.chosen !== undefined) {
+    const shown = await shownOf(stored, compared, capture.agent ?? null);
+    const { take, left } = await chooseChanges(stored, shown, request.chosen);
+    return { take: take.map(({ change }) => change), left };
+  }
+  const { changeSet } = compared;
   const { changes } = changeSet;
   const picked = select(changes, {
     accept: request.paths.map((path) => asDirectory(path, changes)),

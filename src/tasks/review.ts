@@ -22,11 +22,14 @@ import type { World } from './world.ts';
 export interface Review extends Disposable {
   readonly task: StoredTask;
   readonly compared: Compared;
-  /** Writes the changes into the user's tree. `edited` replaces the content of some; `whole`: all of them or none. */
+  /**
+   * Writes the changes into the user's tree. `edited` replaces the content of some; `whole`: all of them or none; `partly`: paths that
+   * are not decided about by this, because some of their lines were not taken.
+   */
   take(
     changes: readonly Change[],
     edited?: ReadonlyMap<string, Buffer>,
-    options?: { whole: boolean },
+    options?: { whole: boolean; partly?: ReadonlySet<string> },
   ): Promise<AppliedChange[]>;
   drop(changes: readonly Change[]): void;
   dropIgnored(): void;
@@ -107,9 +110,10 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
           return { path: change.path, outcome: addWhatElse(outcome, inTheWay(change)) };
         });
         const taken = options.whole && failed.size > 0 ? [] : changes.filter((_, i) => done[i]?.outcome === 'applied');
-        for (const change of taken) decided.add(change.path);
+        const settled = taken.map(({ path }) => path).filter((path) => options.partly?.has(path) !== true);
+        for (const path of settled) decided.add(path);
         // An edited or merged file differs from what was captured, and would be asked about again.
-        run = { ...run, settled: [...run.settled, ...taken.map((change) => change.path)] };
+        run = { ...run, settled: [...run.settled, ...settled] };
         writeRun(stored.paths, run, { durable: true });
         note(
           'review.taken',

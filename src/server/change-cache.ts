@@ -1,0 +1,23 @@
+// server/change-cache.ts: sets of changes that were shown, for as long as somebody asks for their files. They never change: their id
+// stands for what is in them.
+import type { ShownChanges } from '../tasks/shown-changes.ts';
+
+export interface ChangeCache {
+  keep(task: string, shown: ShownChanges): void;
+  find(task: string, id: string): ShownChanges | undefined;
+}
+
+const MOST = 16;
+
+export function createChangeCache(): ChangeCache {
+  const kept = new Map<string, ShownChanges>();
+  const keyOf = (task: string, id: string): string => `${task} ${id}`;
+  return {
+    keep(task, shown) {
+      kept.delete(keyOf(task, shown.id));
+      kept.set(keyOf(task, shown.id), shown);
+      if (kept.size > MOST) kept.delete([...kept.keys()][0] ?? '');
+    },
+    find: (task, id) => kept.get(keyOf(task, id)),
+  };
+}

@@ -1,0 +1,201 @@
+// server/routes-changes.ts: what a task changed, and taking it.
+import {
+  ApiChanges,
+  ApiFileText,
+  Applied,
+  ApplyTask,
+  Merged,
+  MergeTask,
+  Undone,
+  type ApiFile,
+} from '../protocol/api.ts';
+import { AgsError } from '../protocol/errors.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import { applyChosen } from '../tasks/apply-chosen.ts';
+import { openMerge } from '../tasks/merge.ts';
+import { riskyPatterns } from '../tasks/risky-patterns.ts';
+import {
+  countShown,
+  foldedBecause,
+  mergeOutlook,
+  readFileText,
+  requireShown,
+  showChanges,
+  type ShownChanges,
+} from '../tasks/shown-changes.ts';
+import { undoMerge } from '../tasks/undo.ts';
+import type { World } from '../tasks/world.ts';
+import { patchText } from './patch-text.ts';
+import { Refusal } from './refusal.ts';
+import { route, type Desk, type Route } from './route.ts';
+
+/** Files up to this size are sent whole, so that colours are right; of larger ones what changed. */
+const WHOLE_BYTES = 2 * 2 ** 20;
+
+export const CHANGE_ROUTES: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/tasks/{task}/changes',
+    summary: 'What it changed, file by file; those that can run code first',
+    answer: ApiChanges,
+    run: (desk, { ids }) =>
+      desk.inTurn(ids['task'] ?? '', async () => {
+        const stored = await desk.task(ids['task'] ?? '');
+        const shown = await showChanges(desk.world, stored);
+        desk.changes.keep(stored.task.id, shown);
+        return apiChanges(desk.world, stored, shown);
+      }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/tasks/{task}/changes/{changes}/files/{file}',
+    summary: 'One file of it: both texts, the difference and its hunks',
+    answer: ApiFileText,
+    async run(desk, { ids }) {
+      const stored = await desk.task(ids['task'] ?? '');
+      const shown = await shownBefore(desk, stored, ids['changes'] ?? '');
+      const file = /^\d{1,6}$/.test(ids['file'] ?? '') ? shown.files[Number(ids['file'])] : undefined;
+      if (file === undefined) throw new Refusal(404, 'path.not-found', 'There is no file of this number.');
+      const text = await readFileText(stored, file, WHOLE_BYTES);
+      const isText = text.why === null || text.diff.length > 0;
+      return {
+        n: file.n,
+        before: text.before?.toString('utf8') ?? null,
+        after: text.after?.toString('utf8') ?? null,
+        patch: isText ? patchText(file.change, text.diff.toString('utf8')) : '',
+        hunks: text.hunks.map(({ n, header }) => ({ n, header: Buffer.from(header, 'latin1').toString('utf8') })),
+        why: text.why,
+      };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/tasks/{task}/merge',
+    summary: 'Put chosen files and hunks onto a branch, as one commit; or say what would happen (dryRun)',
+    body: MergeTask,
+    answer: Merged,
+    run: (desk, { ids, body }) =>
+      desk.inTurn(ids['task'] ?? '', async () => {
+        const stored = await desk.task(ids['task'] ?? '');
+        const done = await merge(desk, stored, body);
+        await desk.board.touch(stored.task.id);
+        return done;
+      }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/tasks/{task}/apply',
+    summary: 'Put chosen files and hunks into the working tree, uncommitted',
+    body: ApplyTask,
+    answer: Applied,
+    run: (desk, { ids, body }) =>
+      desk.inTurn(ids['task'] ?? '', async () => {
+        const stored = await desk.task(ids['task'] ?? '');
+        const { files, left } = await applyChosen(desk.world, stored, body, { dryRun: body.dryRun });
+        await desk.board.look('all');
+        return { files: [...files], left: [...left] };
+      }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/tasks/{task}/undo',
+    summary: 'Take the last merge of it back',
+    answer: Undone,
+    run: (desk, { ids }) =>
+      desk.inTurn(ids['task'] ?? '', async () => {
+        const { task } = await desk.task(ids['task'] ?? '');
+        const { ref, from, to, reverted } = await undoMerge(desk.world, task.project, task.id);
+        await desk.board.touch(task.id);
+        const branch = ref.replace('refs/heads/', '');
+        if (from === to) return { text: `Nothing of ${task.name} is on ${branch} any more.` };
+        const how = reverted ? 'a new commit takes it back' : 'it is where it was before';
+        return { text: `The merge of ${task.name} into ${branch} is undone: ${how}.` };
+      }),
+  }),
+];
+
+async function shownBefore(desk: Desk, stored: StoredTask, id: string): Promise<ShownChanges> {
+  const kept = desk.changes.find(stored.task.id, id);
+  if (kept !== undefined) return kept;
+  // Another server, or this one before it was started anew, has shown it: then it is the same again, or too old.
+  return desk.inTurn(stored.task.id, async () => {
+    const shown = await showChanges(desk.world, stored);
+    requireShown(shown, id, stored);
+    desk.changes.keep(stored.task.id, shown);
+    return shown;
+  });
+}
+
+async function apiChanges(world: World, stored: StoredTask, shown: ShownChanges): Promise<ApiChanges> {
+  const counts = await countShown(stored, shown);
+  const { branch, commit, conflicts } = await mergeOutlook(world, stored, shown);
+  const files = shown.files.map(({ n, change }): ApiFile => {
+    const count = counts[n] ?? null;
+    const lines = { added: count?.added ?? null, removed: count?.removed ?? null };
+    return {
+      n,
+      path: change.path,
+      from: change.from ?? null,
+      kind: change.kind,
+      lane: change.lane,
+      reasons: [...change.reasons],
+      mode: { before: change.before?.mode ?? null, after: change.after?.mode ?? null },
+      oid: { before: change.before?.oid ?? null, after: change.after?.oid ?? null },
+      bytes: change.after?.bytes ?? change.before?.bytes ?? 0,
+      ...lines,
+      conflict: change.conflict === 'conflicts' || conflicts.has(change.path),
+      folded: foldedBecause({ path: change.path, kind: change.kind, ...lines }),
+    };
+  });
+  const sum = (side: 'added' | 'removed'): number => files.reduce((total, file) => total + (file[side] ?? 0), 0);
+  return {
+    id: shown.id,
+    commit: shown.agent?.commit ?? null,
+    base: shown.agent?.base ?? stored.run.base,
+    into: { branch, commit },
+    files,
+    refused: shown.compared.changeSet.refused.map(({ path, reason }) => ({ path, reason })),
+    added: sum('added'),
+    removed: sum('removed'),
+  };
+}
+
+async function merge(desk: Desk, stored: StoredTask, body: (typeof MergeTask)['_output']): Promise<Merged> {
+  const branch = body.into ?? stored.task.goal?.baseRef?.replace('refs/heads/', '') ?? '';
+  try {
+    using merge = await openMerge(desk.world, stored, {
+      paths: [],
+      risky: [],
+      riskyPatterns: await riskyPatterns(desk.world, stored.task.project),
+      into: body.into ?? undefined,
+      create: body.create,
+      keepCommits: body.keepCommits,
+      message: body.message ?? undefined,
+      chosen: { changes: body.changes, files: body.files },
+    });
+    const { plan } = merge;
+    if (!body.dryRun) await merge.carryOut();
+    return {
+      branch: plan.ref.replace('refs/heads/', ''),
+      from: plan.from,
+      to: plan.to,
+      files: plan.take.length,
+      left: plan.left.map(({ path }) => path),
+      conflicts: [],
+      problem: null,
+    };
+  } catch (error) {
+    // To try it is to find out: what would be refused is the answer.
+    if (!body.dryRun || !(error instanceof AgsError) || error.details['changes'] !== undefined) throw error;
+    const files = error.details['files'];
+    return {
+      branch,
+      from: '',
+      to: null,
+      files: 0,
+      left: [],
+      conflicts: Array.isArray(files) ? files.map(String) : [],
+      problem: error.hint === undefined ? error.message : `${error.message}\n${error.hint}`,
+    };
+  }
+}

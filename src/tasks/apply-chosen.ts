@@ -1,0 +1,83 @@
+// tasks/apply-chosen.ts: files and hunks that somebody chose, into the user's files: all of them or nothing.
+// Invariant: what is written is what was shown, put together with what the user has changed since; where that cannot be, nothing is.
+import { AgsError } from '../protocol/errors.ts';
+import type { Change } from '../protocol/changes.ts';
+import { mergeText } from '../git/merge-text.ts';
+import { readBlob } from '../git/staging.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import { chooseChanges, type Chosen, type ChosenChange } from './chosen.ts';
+import { list } from './move-files.ts';
+import { openReview } from './review.ts';
+import { riskyPatterns } from './risky-patterns.ts';
+import { showChanges, shownOf } from './shown-changes.ts';
+import type { World } from './world.ts';
+
+export interface AppliedChosen {
+  readonly files: readonly string[];
+  /** What is not decided about yet. */
+  readonly left: readonly string[];
+}
+
+export async function applyChosen(
+  world: World,
+  stored: StoredTask,
+  chosen: Chosen,
+  options: { dryRun: boolean },
+): Promise<AppliedChosen> {
+  // An agent's changes are shown against its base; what is written is compared with the user's files as they are now.
+  const before = stored.task.kind === 'agent' ? await showChanges(world, stored) : null;
+  using review = await openReview(world, stored, { risky: await riskyPatterns(world, stored.task.project) });
+  const shown = before ?? (await shownOf(stored, review.compared, null));
+  const { take, left } = await chooseChanges(stored, shown, chosen);
+  const edited = new Map<string, Buffer>();
+  const changes: Change[] = [];
+  const conflicts: string[] = [];
+  for (const one of take) {
+    const mine = review.compared.changeSet.changes.find(({ path }) => path === one.change.path);
+    // The user's file has it already.
+    if (mine === undefined) continue;
+    if (!one.partly) {
+      if (mine.conflict === 'conflicts') conflicts.push(mine.path);
+      changes.push(mine);
+      continue;
+    }
+    const text = await partOver(stored, one, mine);
+    if (text === null) conflicts.push(mine.path);
+    else edited.set(mine.path, text);
+    changes.push({ ...mine, after: one.change.after });
+  }
+  if (conflicts.length > 0) throw conflict(conflicts);
+  const paths = changes.map(({ path }) => path);
+  if (options.dryRun) return { files: paths, left: left.map(({ path }) => path) };
+  const partly = new Set(take.filter((one) => one.partly).map(({ change }) => change.path));
+  const outcome = await review.take(changes, edited, { whole: true, partly });
+  const failed = outcome.flatMap(({ path, outcome: end }) =>
+    end === 'applied' ? [] : [`${path}: ${'refused' in end ? end.refused : end.changed}`],
+  );
+  if (failed.length > 0)
+    throw new AgsError('project.changed', `Nothing was written, because not everything can be:\n${list(failed)}`);
+  review.finish();
+  return { files: paths, left: left.map(({ path }) => path) };
+}
+
+/** Some hunks of a file, over the user's file; null: they have changed the same lines. */
+async function partOver({ paths }: StoredTask, { file, change }: ChosenChange, mine: Change): Promise<Buffer | null> {
+  const read = (oid: string | null | undefined): Promise<Buffer> =>
+    oid == null ? Promise.resolve(Buffer.alloc(0)) : readBlob(paths.staging, oid);
+  const wanted = await read(change.after?.oid);
+  if ((mine.before?.oid ?? null) === file.before) return wanted;
+  const merged = await mergeText(paths.root, {
+    base: await read(file.before),
+    host: await read(mine.before?.oid),
+    sandbox: wanted,
+  });
+  return merged?.clean === true ? merged.text : null;
+}
+
+function conflict(paths: readonly string[]): AgsError {
+  return new AgsError(
+    'project.changed',
+    `${paths.length === 1 ? 'A file' : `${paths.length} files`} changed in other ways on your side; nothing was written:\n${list(paths)}`,
+    { hint: 'Leave them out, or put both into one text.', details: { files: paths } },
+  );
+}

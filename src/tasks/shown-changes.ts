@@ -1,0 +1,135 @@
+// tasks/shown-changes.ts: the changes of a task as somebody looks at them, under an id that stands for exactly this content.
+// Invariant: files are named by their number in it; whoever decides about it later carries the id, and is refused if it is another.
+import { createHash } from 'node:crypto';
+import { AgsError } from '../protocol/errors.ts';
+import type { Change } from '../protocol/changes.ts';
+import { countPairs, diffBytes, readBlobs, storeBlob, treeOf } from '../git/staging.ts';
+import { readRef } from '../git/owner-git.ts';
+import { mergeTrees } from '../git/merge-trees.ts';
+import { readHunks, type Hunk } from '../review/hunks.ts';
+
+export { foldedBecause } from '../review/folded.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import { captureChanges, type AgentResult } from './capture.ts';
+import { compareWithBase, type Compared } from './changes.ts';
+import { repositoryAt } from './project.ts';
+import { openReview } from './review.ts';
+import { riskyPatterns } from './risky-patterns.ts';
+import type { World } from './world.ts';
+
+export interface ShownFile {
+  readonly n: number;
+  readonly change: Change;
+  /** Blobs in staging. Of a file that both sides changed, `after` is both in one. */
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+export interface ShownChanges {
+  readonly id: string;
+  readonly compared: Compared;
+  readonly files: readonly ShownFile[];
+  /** null: of a command, compared with the user's files. */
+  readonly agent: AgentResult | null;
+}
+
+export async function showChanges(world: World, stored: StoredTask): Promise<ShownChanges> {
+  const risky = await riskyPatterns(world, stored.task.project);
+  if (stored.task.kind !== 'agent') {
+    using review = await openReview(world, stored, { risky });
+    return shownOf(stored, review.compared, null);
+  }
+  const capture = await captureChanges(world, stored, { withIgnored: false });
+  return shownOf(stored, await compareWithBase(world, stored, capture, risky), capture.agent ?? null);
+}
+
+export async function shownOf(
+  { paths: { staging } }: Pick<StoredTask, 'paths'>,
+  compared: Compared,
+  agent: AgentResult | null,
+): Promise<ShownChanges> {
+  const files: ShownFile[] = [];
+  for (const [n, change] of compared.changeSet.changes.entries()) {
+    const merged = compared.merged.get(change.path);
+    files.push({
+      n,
+      change,
+      before: change.before?.oid ?? null,
+      after: merged === undefined ? (change.after?.oid ?? null) : await storeBlob(staging, merged),
+    });
+  }
+  const content = files.map(({ change, before, after }) => [
+    change.path,
+    change.from ?? null,
+    change.lane,
+    change.before?.mode ?? null,
+    before,
+    change.after?.mode ?? null,
+    after,
+  ]);
+  const id = createHash('sha256')
+    .update(JSON.stringify([compared.changeSet.id, content]))
+    .digest('hex')
+    .slice(0, 40);
+  return { id, compared, files, agent };
+}
+
+export function requireShown(shown: ShownChanges, id: string, { task }: StoredTask): void {
+  if (shown.id === id) return;
+  throw new AgsError('project.changed', `${task.name} has changed since you looked at it; nothing was done.`, {
+    hint: 'Look at it again.',
+    details: { changes: shown.id },
+  });
+}
+
+export function countShown({ paths }: StoredTask, { files }: ShownChanges): ReturnType<typeof countPairs> {
+  return countPairs(paths.staging, files);
+}
+
+/** Where it would be merged into, and which files changed there as well, in other ways. */
+export async function mergeOutlook(
+  world: World,
+  { task, paths }: StoredTask,
+  { agent }: ShownChanges,
+): Promise<{ branch: string | null; commit: string | null; conflicts: ReadonlySet<string> }> {
+  const ref = task.goal?.baseRef ?? null;
+  const none = { branch: ref?.replace('refs/heads/', '') ?? null, commit: null, conflicts: new Set<string>() };
+  const repository = ref === null || agent === null ? null : await repositoryAt(world, task.project).catch(() => null);
+  const commit = repository === null || ref === null ? null : await readRef(repository.commonDir, ref);
+  if (commit === null || agent === null) return none;
+  if (commit === agent.base) return { ...none, commit };
+  const [base, ours] = [await treeOf(paths.staging, agent.base), await treeOf(paths.staging, commit)];
+  const merged = await mergeTrees(paths.staging, { base, ours, theirs: agent.tree });
+  return { ...none, commit, conflicts: new Set('conflicts' in merged ? merged.conflicts : []) };
+}
+
+export interface FileText {
+  readonly before: Buffer | null;
+  readonly after: Buffer | null;
+  /** From the first "@@" on, as bytes. */
+  readonly diff: Buffer;
+  readonly hunks: readonly Hunk[];
+  /** Why there are no texts. */
+  readonly why: string | null;
+}
+
+/** Whole texts up to `maxBytes` each; the difference up to four times that. */
+export async function readFileText({ paths }: StoredTask, file: ShownFile, maxBytes: number): Promise<FileText> {
+  const { staging } = paths;
+  const sides = [file.before, file.after].flatMap((oid) => oid ?? []);
+  const blobs = await readBlobs(staging, sides, 4 * maxBytes);
+  const bytesOf = (oid: string | null): Buffer | null => (oid === null ? null : (blobs.get(oid) ?? null));
+  const nothing = { before: null, after: null, diff: Buffer.alloc(0), hunks: [] };
+  if (sides.some((oid) => bytesOf(oid) === null)) return { ...nothing, why: 'It is too large to be shown.' };
+  if (sides.some((oid) => bytesOf(oid)?.subarray(0, 8000).includes(0) === true))
+    return { ...nothing, why: 'It is not text.' };
+  const diff = file.before === file.after ? Buffer.alloc(0) : await diffBytes(staging, file.before, file.after);
+  const large = sides.some((oid) => (bytesOf(oid)?.length ?? 0) > maxBytes);
+  return {
+    before: large ? null : bytesOf(file.before),
+    after: large ? null : bytesOf(file.after),
+    diff,
+    hunks: readHunks(diff.toString('latin1')),
+    why: large ? 'It is large: only what changed is shown.' : null,
+  };
+}

@@ -1,0 +1,134 @@
+// test/server/changes.test.ts: what a task changed is shown under an id, and taken by the numbers of files and hunks, never anything else.
+import { describe, expect, test } from 'vitest';
+import type { ApiChanges, ApiFile, ApiFileText, Applied, Merged } from '../../src/protocol/api.ts';
+import { CALLERS } from '../harness.ts';
+import { createServerMachine, type ServerMachine } from './place.ts';
+
+const LINES = Array.from({ length: 40 }, (_, i) => `line ${i + 1}`).join('\n');
+const FILES = { 'README.md': '# project\n', 'src/long.txt': `${LINES}\n`, 'old.txt': 'old\n' };
+const EDIT =
+  'run: sed -i -e \'2s/.*/SECOND/\' -e \'38s/.*/LAST/\' src/long.txt // write: package.json {"scripts":{"postinstall":"id"}} // write: new.txt hello // delete: old.txt';
+
+async function withTask(caller: 'root' | 'user'): Promise<ServerMachine & { changes: ApiChanges }> {
+  const machine = await createServerMachine(caller, FILES);
+  await machine.runDemo('work', EDIT);
+  const { json } = await machine.server.call<ApiChanges>('GET', '/api/tasks/work/changes');
+  return Object.assign(machine, { changes: json });
+}
+
+const file = (changes: ApiChanges, path: string): ApiFile => {
+  const found = changes.files.find((one) => one.path === path);
+  if (found === undefined) throw new Error(`no ${path}`);
+  return found;
+};
+
+describe.each(CALLERS)('as %s', (caller) => {
+  test('files come with lanes, lines and hunks, and merging some of them takes exactly these', async () => {
+    using machine = await withTask(caller);
+    const { server, changes } = machine;
+    expect(
+      changes.files.map(({ n, path, kind, lane, added, removed, folded, conflict }) => [
+        n,
+        path,
+        kind,
+        lane,
+        added,
+        removed,
+        folded,
+        conflict,
+      ]),
+    ).toEqual([
+      [0, 'package.json', 'new', 'host', 1, 0, null, false],
+      [1, 'new.txt', 'new', 'inert', 1, 0, null, false],
+      [2, 'old.txt', 'deleted', 'inert', 0, 1, 'deleted', false],
+      [3, 'src/long.txt', 'modified', 'inert', 2, 2, null, false],
+    ]);
+    expect(changes.into).toEqual({ branch: 'main', commit: machine.git('rev-parse', 'main').trim() });
+    const at = `/api/tasks/work/changes/${changes.id}/files`;
+    const text = (await server.call<ApiFileText>('GET', `${at}/3`)).json;
+    expect(text.hunks.map(({ n }) => n)).toEqual([0, 1]);
+    expect(text.before).toBe(FILES['src/long.txt']);
+    expect(text.patch).toContain('diff --git a/src/long.txt b/src/long.txt\nindex ');
+    expect(text.patch).toContain('\n-line 2\n+SECOND\n');
+    expect((await server.call('GET', `${at}/4`)).status).toBe(404);
+
+    const body = { changes: changes.id, files: [{ n: 2 }, { n: 3, hunks: [1] }] };
+    const dry = await server.call<Merged>('POST', '/api/tasks/work/merge', { ...body, dryRun: true });
+    expect(dry.json).toMatchObject({ branch: 'main', files: 2, conflicts: [], problem: null });
+    expect(machine.git('log', '--format=%s').trim()).toBe('first');
+    const merged = await server.call<Merged>('POST', '/api/tasks/work/merge', { ...body, message: 'Only some' });
+    expect(merged.json).toMatchObject({ branch: 'main', files: 2, left: ['package.json', 'new.txt', 'src/long.txt'] });
+    expect(machine.git('log', '-1', '--format=%s').trim()).toBe('Only some');
+    expect(machine.git('diff', '--name-status', 'HEAD~1').trim()).toBe('D\told.txt\nM\tsrc/long.txt');
+    expect(machine.read('src/long.txt')).toBe(FILES['src/long.txt'].replace('line 38', 'LAST'));
+    expect(machine.git('status', '--porcelain')).toBe('');
+
+    const undone = await server.call<{ text: string }>('POST', '/api/tasks/work/undo');
+    expect(undone.json.text).toContain('is undone');
+    expect(machine.read('src/long.txt')).toBe(FILES['src/long.txt']);
+  });
+
+  test('a decision about changes that are not there any more is refused, whatever it asks for', async () => {
+    using machine = await withTask(caller);
+    const { server, changes } = machine;
+    const all = changes.files.map(({ n }) => ({ n }));
+    await server.call('POST', '/api/tasks/work/send', { text: 'write: new.txt something worse' });
+    await machine.event('work', 'turn.ended', (event) => event['turn'] === 2);
+    await machine.until('work', ['ready']);
+    for (const verb of ['merge', 'apply'])
+      for (const dryRun of [true, false]) {
+        const refused = await server.call<{ error: { code: string } }>('POST', `/api/tasks/work/${verb}`, {
+          changes: changes.id,
+          files: all,
+          dryRun,
+        });
+        expect([refused.status, refused.json.error.code]).toEqual([409, 'project.changed']);
+      }
+    expect(machine.git('log', '--format=%s').trim()).toBe('first');
+    expect(machine.has('new.txt')).toBe(false);
+    const next = (await server.call<ApiChanges>('GET', '/api/tasks/work/changes')).json;
+    expect(next.id).not.toBe(changes.id);
+    // What was looked at can still be read, by the id it had.
+    const old = await server.call<ApiFileText>('GET', `/api/tasks/work/changes/${changes.id}/files/1`);
+    expect(old.json.after).toBe('hello\n');
+  });
+});
+
+test('hunks are put into files that were edited meanwhile, uncommitted, and what was left out can be taken later', async () => {
+  using machine = await withTask(CALLERS[0] ?? 'user');
+  const { server, changes } = machine;
+  machine.write('src/long.txt', FILES['src/long.txt'].replace('line 20', 'MINE'));
+  const { n } = file(changes, 'src/long.txt');
+  const post = (hunks: number[]): Promise<{ json: Applied; status: number }> =>
+    server.call<Applied>('POST', '/api/tasks/work/apply', { changes: changes.id, files: [{ n, hunks }] });
+  expect((await post([0])).json.files).toEqual(['src/long.txt']);
+  expect(machine.read('src/long.txt')).toBe(
+    FILES['src/long.txt'].replace('line 20', 'MINE').replace('line 2\n', 'SECOND\n'),
+  );
+  expect((await post([1])).json.files).toEqual(['src/long.txt']);
+  expect(machine.read('src/long.txt')).toBe(
+    FILES['src/long.txt'].replace('line 20', 'MINE').replace('line 2\n', 'SECOND\n').replace('line 38', 'LAST'),
+  );
+  machine.write('src/long.txt', FILES['src/long.txt'].replace('line 2\n', 'not yours\n'));
+  const refused = await post([0]);
+  expect(refused.status).toBe(409);
+  expect(machine.read('src/long.txt')).toContain('not yours');
+});
+
+test('a conflict is known before anything is pressed, and a new branch can be made for the rest', async () => {
+  using machine = await withTask(CALLERS[0] ?? 'user');
+  const { server } = machine;
+  machine.write('src/long.txt', FILES['src/long.txt'].replace('line 38', 'my own'));
+  machine.git('commit', '-qam', 'mine');
+  const changes = (await server.call<ApiChanges>('GET', '/api/tasks/work/changes')).json;
+  expect(changes.files.filter(({ conflict }) => conflict).map(({ path }) => path)).toEqual(['src/long.txt']);
+  const { n } = file(changes, 'src/long.txt');
+  const wish = { changes: changes.id, files: [{ n }] };
+  const dry = (await server.call<Merged>('POST', '/api/tasks/work/merge', { ...wish, dryRun: true })).json;
+  expect(dry.conflicts).toEqual(['src/long.txt']);
+  expect((await server.call('POST', '/api/tasks/work/merge', wish)).status).toBe(409);
+  const made = await server.call<Merged>('POST', '/api/tasks/work/merge', { ...wish, into: 'side', create: true });
+  expect(made.json).toMatchObject({ branch: 'side', files: 1 });
+  expect(machine.git('show', 'side:src/long.txt')).toContain('LAST');
+  expect(machine.read('src/long.txt')).toContain('my own');
+});

@@ -1,0 +1,171 @@
+// test/server/place.ts: a developer's machine with `ags serve` on it, and a browser's and a script's way to call it.
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { request, type IncomingHttpHeaders } from 'node:http';
+import { join } from 'node:path';
+import { WebSocket } from 'ws';
+import type { LiveMessage } from '../../src/protocol/api.ts';
+import type { Caller } from '../harness.ts';
+import { createAgentMachine, type AgentMachine } from '../tasks/place.ts';
+
+export interface Answer<T = unknown> {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  readonly json: T;
+}
+
+export interface RunningServer {
+  readonly port: number;
+  /** The first line that it printed. */
+  readonly link: string;
+  readonly key: string;
+  readonly child: ChildProcess;
+  /** As a script: with the key. */
+  call<T>(method: string, path: string, body?: unknown): Promise<Answer<T>>;
+  /** Exactly these headers. */
+  raw(method: string, path: string, headers: Record<string, string>, body?: string): Promise<Answer>;
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+export interface ServerMachine extends AgentMachine {
+  readonly server: RunningServer;
+  serve(more?: readonly string[]): Promise<RunningServer>;
+  /** The id of its project, added. */
+  readonly projectId: string;
+}
+
+export async function createServerMachine(caller: Caller, files?: Record<string, string>): Promise<ServerMachine> {
+  const machine = createAgentMachine(caller, files);
+  const servers: RunningServer[] = [];
+  const serve = async (more: readonly string[] = []): Promise<RunningServer> => {
+    const server = await startServer(machine, more);
+    servers.push(server);
+    return server;
+  };
+  const server = await serve();
+  const { json } = await server.call<{ id: string }>('POST', '/api/projects', { path: machine.project });
+  const dispose = machine[Symbol.dispose].bind(machine);
+  return Object.assign(machine, {
+    server,
+    serve,
+    projectId: json.id,
+    [Symbol.dispose]() {
+      for (const one of servers) one.child.kill('SIGKILL');
+      dispose();
+    },
+  });
+}
+
+async function startServer(machine: AgentMachine, more: readonly string[]): Promise<RunningServer> {
+  const child = machine.start(['serve', '--port', '0', ...more]);
+  const link = await firstLine(child);
+  const port = Number(new URL(link).port);
+  const key = readFileSync(join(machine.stateDir, 'server/key'), 'utf8').trim();
+  const raw: RunningServer['raw'] = (method, path, headers, body) =>
+    new Promise((resolve, reject) => {
+      const asked = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => (text += chunk));
+        response.on('error', reject);
+        response.on('end', () =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text, json: parse(text) }),
+        );
+      });
+      asked.on('error', reject);
+      asked.end(body);
+    });
+  return {
+    port,
+    link,
+    key,
+    child,
+    raw,
+    call: <T>(method: string, path: string, body?: unknown) =>
+      raw(
+        method,
+        path,
+        {
+          Authorization: `Bearer ${key}`,
+          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        },
+        body === undefined ? undefined : JSON.stringify(body),
+      ) as Promise<Answer<T>>,
+    stop: (signal = 'SIGTERM') =>
+      new Promise((resolve) => {
+        child.once('close', () => resolve());
+        child.kill(signal);
+      }),
+  };
+}
+
+function firstLine(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    let errors = '';
+    child.stderr?.on('data', (chunk: Buffer) => (errors += chunk.toString('utf8')));
+    child.once('close', () => reject(new Error(`the server ended: ${errors}`)));
+    child.stdout?.on('data', (chunk: Buffer) => {
+      text += chunk.toString('utf8');
+      if (text.includes('\n')) resolve(text.slice(0, text.indexOf('\n')));
+    });
+  });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** The cookie that a browser has after it has opened the link. */
+export async function enter(server: RunningServer): Promise<string> {
+  const { pathname, search } = new URL(server.link);
+  const { headers } = await server.raw('GET', pathname + search, {});
+  return headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+}
+
+export interface Listener {
+  readonly messages: LiveMessage[];
+  subscribe(topic: string, after: number | null): void;
+  unsubscribe(topic: string): void;
+  /** Waits until such a message is there. */
+  until(fits: (message: LiveMessage) => boolean): Promise<LiveMessage>;
+  readonly socket: WebSocket;
+}
+
+export function listen(server: RunningServer, headers?: Record<string, string>): Promise<Listener> {
+  const socket = new WebSocket(`ws://127.0.0.1:${server.port}/api/live`, {
+    headers: headers ?? { Authorization: `Bearer ${server.key}` },
+  });
+  const messages: LiveMessage[] = [];
+  const waiting: { fits: (message: LiveMessage) => boolean; found: (message: LiveMessage) => void }[] = [];
+  socket.on('message', (data: Buffer) => {
+    const message = JSON.parse(String(data)) as LiveMessage;
+    messages.push(message);
+    for (const one of waiting.filter(({ fits }) => fits(message))) {
+      waiting.splice(waiting.indexOf(one), 1);
+      one.found(message);
+    }
+  });
+  const listener: Listener = {
+    messages,
+    socket,
+    subscribe: (topic, after) => socket.send(JSON.stringify({ do: 'subscribe', topic, after })),
+    unsubscribe: (topic) => socket.send(JSON.stringify({ do: 'unsubscribe', topic })),
+    until: (fits) =>
+      new Promise((found) => {
+        const there = messages.find(fits);
+        if (there !== undefined) found(there);
+        else waiting.push({ fits, found });
+      }),
+  };
+  return new Promise((resolve, reject) => {
+    socket.once('open', () => resolve(listener));
+    socket.once('unexpected-response', (_request, response) => reject(new Error(`refused: ${response.statusCode}`)));
+    socket.once('error', reject);
+  });
+}

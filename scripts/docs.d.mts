@@ -3,4 +3,6 @@ export function renderDocs(modules: {
   defaults: object;
   errors: object;
   presets: object;
+  routes: object;
+  openapi: object;
 }): Record<string, string>;

@@ -1,4 +1,4 @@
-// scripts/docs.mjs: writes the documents that are made from code: docs/configuration.md, docs/errors.md and docs/ags.schema.json.
+// scripts/docs.mjs: writes the documents that are made from code: docs/configuration.md, docs/errors.md, docs/ags.schema.json and docs/openapi.json.
 // Build first (npm run build). With --check nothing is written, and the exit status says whether all are fresh.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,15 +8,20 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
 /**
  * Every generated document by its path. Takes the modules, so that a test can hand in the sources and the command the build.
- * @param {{ keys: typeof import('../src/config/keys.ts'), defaults: typeof import('../src/config/defaults.ts'), errors: typeof import('../src/protocol/errors.ts'), presets: typeof import('../src/config/presets.ts') }} code
+ * @param {{ keys: typeof import('../src/config/keys.ts'), defaults: typeof import('../src/config/defaults.ts'), errors: typeof import('../src/protocol/errors.ts'), presets: typeof import('../src/config/presets.ts'), routes: typeof import('../src/server/routes.ts'), openapi: typeof import('../src/server/openapi.ts') }} code
  * @returns {Record<string, string>}
  */
-export function renderDocs({ keys, defaults, errors, presets }) {
+export function renderDocs({ keys, defaults, errors, presets, routes, openapi }) {
   return {
     'docs/configuration.md': configurationPage(keys.listKeys(), defaults, presets),
     'docs/errors.md': errorsPage(errors),
     'docs/ags.schema.json': `${JSON.stringify(keys.publicJsonSchema(), null, 2)}\n`,
+    'docs/openapi.json': `${JSON.stringify(openapi.openApiDocument(routes.ROUTES, version()), null, 2)}\n`,
   };
+}
+
+function version() {
+  return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
 }
 
 function configurationPage(keys, defaults, { PRESETS }) {
@@ -146,13 +151,18 @@ In YAML, put a pattern that begins with \`*\` in quotes. To reveal a directory r
 **What no configuration can show**: your home as a whole, \`/proc\`, \`/sys\`, \`/dev\`, \`/run\`, and the files that ags itself relies on.`;
 
 async function main() {
-  const [keys, defaults, errors, presets] = await Promise.all(
-    ['config/keys.js', 'config/defaults.js', 'protocol/errors.js', 'config/presets.js'].map(
-      (path) => import(join(root, 'dist', path)),
-    ),
+  const [keys, defaults, errors, presets, routes, openapi] = await Promise.all(
+    [
+      'config/keys.js',
+      'config/defaults.js',
+      'protocol/errors.js',
+      'config/presets.js',
+      'server/routes.js',
+      'server/openapi.js',
+    ].map((path) => import(join(root, 'dist', path))),
   );
   const check = process.argv.includes('--check');
-  const stale = Object.entries(renderDocs({ keys, defaults, errors, presets })).filter(
+  const stale = Object.entries(renderDocs({ keys, defaults, errors, presets, routes, openapi })).filter(
     ([path, content]) => read(path) !== content,
   );
   for (const [path, content] of stale) {

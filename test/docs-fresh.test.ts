@@ -7,10 +7,12 @@ import * as defaults from '../src/config/defaults.ts';
 import * as keys from '../src/config/keys.ts';
 import * as presets from '../src/config/presets.ts';
 import * as errors from '../src/protocol/errors.ts';
+import * as openapi from '../src/server/openapi.ts';
+import * as routes from '../src/server/routes.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
-test.each(Object.entries(renderDocs({ keys, defaults, errors, presets })))(
+test.each(Object.entries(renderDocs({ keys, defaults, errors, presets, routes, openapi })))(
   '%s is what the code says (else: npm run build && npm run docs)',
   (path, content) => {
     expect(readFileSync(join(root, path), 'utf8')).toBe(content);

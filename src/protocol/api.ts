@@ -261,9 +261,11 @@ export const Merged = z.object({
 export type Merged = z.infer<typeof Merged>;
 
 export const ApplyTask = Selection.extend({ dryRun: z.boolean().default(false) });
+export type ApplyTask = z.input<typeof ApplyTask>;
 export const Applied = z.object({ files: z.array(z.string()), left: z.array(z.string()) });
 export type Applied = z.infer<typeof Applied>;
 export const Undone = z.object({ text: z.string() });
+export type Undone = z.infer<typeof Undone>;
 
 // Network
 
@@ -302,6 +304,7 @@ export const ChangeRule = z.object({
 });
 export type ChangeRule = z.infer<typeof ChangeRule>;
 export const RuleChanged = z.object({ text: z.string() });
+export type RuleChanged = z.infer<typeof RuleChanged>;
 
 // Storage
 
@@ -313,6 +316,7 @@ export const ApiStorage = z.object({
 });
 export type ApiStorage = z.infer<typeof ApiStorage>;
 export const Cleaned = z.object({ removed: z.number(), bytes: z.number() });
+export type Cleaned = z.infer<typeof Cleaned>;
 
 export const ApiAbout = z.object({
   version: z.string(),

@@ -1,7 +1,22 @@
 // server/routes.ts: every address of the API.
+import { z } from 'zod';
 import { ABOUT_ROUTES } from './routes-about.ts';
 import { CHANGE_ROUTES } from './routes-changes.ts';
-import type { Route } from './route.ts';
+import { NETWORK_ROUTES } from './routes-network.ts';
+import { openApiDocument } from './openapi.ts';
+import { route, type Route } from './route.ts';
 import { TASK_ROUTES } from './routes-tasks.ts';
 
-export const ROUTES: readonly Route[] = [...ABOUT_ROUTES, ...TASK_ROUTES, ...CHANGE_ROUTES];
+const API: readonly Route[] = [...ABOUT_ROUTES, ...TASK_ROUTES, ...CHANGE_ROUTES, ...NETWORK_ROUTES];
+
+/** Those, and the document about them. */
+export const ROUTES: readonly Route[] = [
+  ...API,
+  route({
+    method: 'GET',
+    path: '/api/openapi.json',
+    summary: 'This document',
+    answer: z.looseObject({}),
+    run: async ({ version }) => openApiDocument(ROUTES, version),
+  }),
+];

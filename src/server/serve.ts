@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { join } from 'node:path';
-import { WebSocketServer } from 'ws';
+import { WebSocketServer, type WebSocket } from 'ws';
 import { AgsError } from '../protocol/errors.ts';
 import { findTask } from '../tasks/find-task.ts';
 import type { World } from '../tasks/world.ts';
@@ -22,6 +22,7 @@ import { errorAnswer, Refusal } from './refusal.ts';
 import type { Desk } from './route.ts';
 import { createRouter, type Found } from './router.ts';
 import { ROUTES } from './routes.ts';
+import { createTerminals, type Terminals } from './terminal.ts';
 import { createTurns } from './turns.ts';
 
 export interface ServeOptions {
@@ -51,6 +52,7 @@ interface Hall {
   readonly live: Live;
   readonly desk: Desk;
   readonly page: Page;
+  readonly terminals: Terminals;
   readonly find: (method: string, path: string) => Found;
 }
 
@@ -71,6 +73,7 @@ export async function serve(world: World, options: ServeOptions): Promise<Served
     },
     inTurn: createTurns(),
   };
+  const terminals = createTerminals();
   const hall: { now: Hall | null } = { now: null };
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const { now } = hall;
@@ -81,21 +84,19 @@ export async function serve(world: World, options: ServeOptions): Promise<Served
   server.headersTimeout = 10_000;
   server.requestTimeout = 60_000;
   server.maxConnections = 1000;
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: 64 * 1024, perMessageDeflate: false });
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: 2 ** 20, perMessageDeflate: false });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => socket.destroy());
     if (hall.now === null) return void socket.destroy();
-    try {
-      upgrade(hall.now, request);
-    } catch (error) {
-      return refuseUpgrade(socket, error);
-    }
-    sockets.handleUpgrade(request, socket, head, (opened) => serveLiveSocket(live, opened));
+    upgrade(hall.now, request).then(
+      (use) => sockets.handleUpgrade(request, socket, head, use),
+      (error: unknown) => refuseUpgrade(socket, error),
+    );
   });
   await listen(server, options);
   const { port } = server.address() as AddressInfo;
   const address = addressOf(options, port);
-  hall.now = { address, entry, live, desk, page: openPage(options.page), find: createRouter(ROUTES) };
+  hall.now = { address, entry, live, desk, terminals, page: openPage(options.page), find: createRouter(ROUTES) };
   const url = `${address.scheme}://${address.hosts[0] ?? ''}`;
   // The first list is there before anybody asks for it.
   void live.board.look('all').catch(() => undefined);
@@ -105,6 +106,7 @@ export async function serve(world: World, options: ServeOptions): Promise<Served
     entryUrl: () => `${url}/enter?token=${entry.makeToken()}`,
     async close() {
       live.close();
+      terminals.close();
       for (const socket of sockets.clients) socket.terminate();
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));
@@ -170,12 +172,20 @@ function showPage(hall: Hall, method: string, path: string, request: IncomingMes
   sendFile(response, hall.page.index());
 }
 
-function upgrade({ address, entry }: Hall, request: IncomingMessage): void {
+/** What the socket is for, once it is open. */
+async function upgrade(
+  { address, entry, live, desk, terminals }: Hall,
+  request: IncomingMessage,
+): Promise<(socket: WebSocket) => void> {
   requireHost(address, request.headers);
   requireOwnOrigin(address, { method: 'GET', headers: request.headers, stream: 'socket' });
   requireEntered(entry, request.headers);
-  if (readUrl(request).pathname !== '/api/live')
-    throw new Refusal(404, 'request.unknown', 'There is nothing at this address.');
+  const path = readUrl(request).pathname;
+  if (path === '/api/live') return (socket) => serveLiveSocket(live, socket);
+  const id = /^\/api\/tasks\/([a-z0-9][a-z0-9-]{0,62})\/terminal$/.exec(path)?.[1];
+  if (id === undefined) throw new Refusal(404, 'request.unknown', 'There is nothing at this address.');
+  const stored = await desk.task(id);
+  return (socket) => void terminals.serve(stored, socket);
 }
 
 function refuseUpgrade(socket: Duplex, error: unknown): void {

@@ -51,6 +51,13 @@ export async function planCleanup(world: World, options: CleanupOptions): Promis
   };
 }
 
+/** In order: processes end before their groups and files go. Returns those that are gone. */
+export async function cleanUp(items: readonly CleanupItem[]): Promise<CleanupItem[]> {
+  const done: CleanupItem[] = [];
+  for (const item of items) if (await item.remove()) done.push(item);
+  return done;
+}
+
 /** The cheap part, for other commands to begin with: processes that nobody waits for, and tasks without their files. */
 export async function sweep(world: World): Promise<void> {
   await endStrays(strays(world));

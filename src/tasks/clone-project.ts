@@ -8,6 +8,7 @@ import { removeTree } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
 import { cloneWithUserGit } from '../git/clone.ts';
 import { slug } from '../store/tasks.ts';
+import { CLONES } from './project.ts';
 import type { World } from './world.ts';
 
 /** Where it will be. Throws if the address cannot be one. */
@@ -15,7 +16,7 @@ export function planClone(world: World, url: string): { url: string; path: strin
   requireAddress(url);
   const words = url.replace(/\/+$/, '').replace(/\.git$/, '');
   const name = slug(basename(words.replace(/^[^/]*:/, '/')), 40);
-  const place = join(world.dataDir, 'projects');
+  const place = join(world.dataDir, CLONES);
   for (let i = 1; ; i++) {
     const path = join(place, i === 1 ? name : `${name}-${i}`);
     if (!existsSync(path)) return { url, path };

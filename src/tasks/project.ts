@@ -1,8 +1,12 @@
 // tasks/project.ts: which directory is the project, and may it be one?
 import { realpathSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { directoryIdentity, isWithin } from '../lib/files.ts';
 import { inspectRepository, type Repository } from '../git/inspect.ts';
+
+/** Below the data directory: repositories that ags has cloned. */
+export const CLONES = 'projects';
 
 export interface Project {
   readonly root: string;
@@ -108,7 +112,9 @@ function unsuitable(
       hint: 'Put the state elsewhere: set XDG_STATE_HOME',
     });
   const realData = dataDir === undefined ? null : (tryReal(dataDir) ?? dataDir);
-  if (realData !== null && (isWithin(realData, root) || isWithin(root, realData)))
+  // What was cloned lies there as well, each in a directory of its own beside the programs.
+  const isClone = realData !== null && isWithin(root, join(realData, CLONES)) && root !== join(realData, CLONES);
+  if (realData !== null && !isClone && (isWithin(realData, root) || isWithin(root, realData)))
     return new AgsError('project.unsuitable', `${root} overlaps the programs that ags has installed (${realData}).`, {
       hint: 'Put them elsewhere: set XDG_DATA_HOME',
     });

@@ -135,15 +135,24 @@ export interface Listener {
   /** Waits until such a message is there. */
   until(fits: (message: LiveMessage) => boolean): Promise<LiveMessage>;
   readonly socket: WebSocket;
+  /** Of a terminal: waits until this is on the screen. */
+  sees(text: string): Promise<void>;
+  /** Why it was closed. */
+  readonly closed: Promise<string>;
 }
 
-export function listen(server: RunningServer, headers?: Record<string, string>): Promise<Listener> {
-  const socket = new WebSocket(`ws://127.0.0.1:${server.port}/api/live`, {
+export function listen(server: RunningServer, headers?: Record<string, string>, path = '/api/live'): Promise<Listener> {
+  const socket = new WebSocket(`ws://127.0.0.1:${server.port}${path}`, {
     headers: headers ?? { Authorization: `Bearer ${server.key}` },
   });
   const messages: LiveMessage[] = [];
   const waiting: { fits: (message: LiveMessage) => boolean; found: (message: LiveMessage) => void }[] = [];
-  socket.on('message', (data: Buffer) => {
+  const screen = { text: '', look: (): void => undefined };
+  socket.on('message', (data: Buffer, binary) => {
+    if (binary) {
+      screen.text += data.toString('utf8');
+      return screen.look();
+    }
     const message = JSON.parse(String(data)) as LiveMessage;
     messages.push(message);
     for (const one of waiting.filter(({ fits }) => fits(message))) {
@@ -154,6 +163,12 @@ export function listen(server: RunningServer, headers?: Record<string, string>):
   const listener: Listener = {
     messages,
     socket,
+    sees: (text) =>
+      new Promise((found) => {
+        screen.look = () => void (screen.text.includes(text) && found());
+        screen.look();
+      }),
+    closed: new Promise((resolve) => socket.once('close', (_code, reason) => resolve(String(reason)))),
     subscribe: (topic, after) => socket.send(JSON.stringify({ do: 'subscribe', topic, after })),
     unsubscribe: (topic) => socket.send(JSON.stringify({ do: 'unsubscribe', topic })),
     until: (fits) =>

@@ -1,7 +1,7 @@
 // cli/verbs/cleanup.ts: `ags cleanup`: remove what killed or finished sandboxes left behind.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatSize, parseDuration } from '../../lib/units.ts';
-import { planCleanup, type Cleanup } from '../../tasks/cleanup.ts';
+import { cleanUp, planCleanup, type Cleanup } from '../../tasks/cleanup.ts';
 import type { CleanupItem } from '../../tasks/leftovers.ts';
 import type { TaskRow } from '../../tasks/list.ts';
 import { createPaint, type Paint } from '../colour.ts';
@@ -31,7 +31,7 @@ const verb: Verb = {
     const json = values['json'] === true;
     const dryRun = values['dry-run'] === true;
     if (!dryRun && values['yes'] !== true && !(await mayLoseWork(cleanup, json, ctx))) return EXIT.failed;
-    const done = dryRun ? cleanup.items : await removeAll(cleanup.items);
+    const done = dryRun ? cleanup.items : await cleanUp(cleanup.items);
     const failed = cleanup.items.filter((item) => !done.includes(item));
     ctx.stdout.write(
       json
@@ -65,13 +65,6 @@ async function mayLoseWork({ items }: Cleanup, json: boolean, ctx: Context): Pro
     `${losing.map((name) => `  ${name}\n`).join('')}Throw the changes of ${losing.length === 1 ? 'this task' : `these ${losing.length} tasks`} away? [y/N] `,
   );
   return /^y(es)?$/i.test(answer.trim());
-}
-
-/** In order: processes end before their groups and files go. */
-async function removeAll(items: readonly CleanupItem[]): Promise<CleanupItem[]> {
-  const done: CleanupItem[] = [];
-  for (const item of items) if (await item.remove()) done.push(item);
-  return done;
 }
 
 function report(

@@ -1,6 +1,153 @@
-// web/src/network/page.tsx: to come.
+// web/src/network/page.tsx: what tasks of this project tried to reach, which rules decide, and the lists of hosts that come with ags.
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { Plus } from 'lucide-react';
+import { useEffect, useState } from 'react';
 import type { ReactNode } from 'react';
+import type { ApiNetwork } from '../../../src/protocol/api.ts';
+import { api } from '../api/client.ts';
+import { keys, useTasks } from '../api/queries.ts';
+import { useLive } from '../live/live.tsx';
+import { cleanLine } from '../text/clean.ts';
+import { Button } from '../ui/button.tsx';
+import { Segments } from '../ui/fields.tsx';
+import { ChoiceChip } from '../ui/menu.tsx';
+import { Empty, Failure, Skeleton } from '../ui/states.tsx';
+import { AddRule } from './add-rule.tsx';
+import { Attempts } from './attempts.tsx';
+import { Presets, Rules } from './rules.tsx';
+
+const route = getRouteApi('/p/$project/network');
+const TABS = ['blocked', 'allowed', 'rules', 'presets'] as const;
+type Tab = (typeof TABS)[number];
 
 export function NetworkPage(): ReactNode {
-  return <h1>NetworkPage</h1>;
+  const { project } = route.useParams();
+  const { show, task } = route.useSearch();
+  const navigate = route.useNavigate();
+  const tab = TABS.find((one) => one === show) ?? 'blocked';
+  const [adding, setAdding] = useState(false);
+  const { data, error, refetch } = useNetwork(project, task ?? null);
+  const blocked = data?.attempts.filter(({ verdict }) => verdict !== 'allowed') ?? [];
+  const allowed = data?.attempts.filter(({ verdict }) => verdict === 'allowed') ?? [];
+  return (
+    <div className="mx-auto max-w-[90rem] px-3 pt-4 pb-10 md:px-6">
+      <div className="flex flex-wrap items-start justify-between gap-3">
+        <div className="min-w-0">
+          <h1 className="text-xl font-semibold">Network</h1>
+          <p className="mt-1 max-w-prose text-muted">
+            Everything is blocked unless a rule allows it. Allowing a host lets the agent send data to it.
+          </p>
+        </div>
+        <Button onClick={() => setAdding(true)}>
+          <Plus size={14} aria-hidden /> Add a rule
+        </Button>
+      </div>
+      <div className="mt-4 mb-3 flex flex-wrap items-center gap-3">
+        <Segments<Tab>
+          label="Show"
+          value={tab}
+          choices={[
+            { value: 'blocked', label: 'Blocked', count: blocked.length },
+            { value: 'allowed', label: 'Allowed', count: allowed.length },
+            { value: 'rules', label: 'Rules', count: data?.rules.length ?? 0 },
+            { value: 'presets', label: 'Presets' },
+          ]}
+          onChange={(next) => void navigate({ search: (old) => ({ ...old, show: next }), replace: true })}
+        />
+        <TaskFilter
+          project={project}
+          task={task}
+          onChange={(next) => void navigate({ search: (old) => ({ ...old, task: next }), replace: true })}
+        />
+      </div>
+      {error === null ? null : <Failure error={error} retry={() => void refetch()} />}
+      {data === undefined && error === null ? <Skeleton label="Loading" /> : null}
+      {data === undefined ? null : tab === 'blocked' ? (
+        blocked.length === 0 ? (
+          <Empty title="Nothing was blocked." />
+        ) : (
+          <Attempts key="blocked" attempts={blocked} project={project} />
+        )
+      ) : tab === 'allowed' ? (
+        allowed.length === 0 ? (
+          <Empty title="No task has reached anything yet." />
+        ) : (
+          <Attempts key="allowed" attempts={allowed} project={project} />
+        )
+      ) : tab === 'rules' ? (
+        <Rules rules={data.rules} />
+      ) : (
+        <Presets presets={data.presets} />
+      )}
+      {adding ? <AddRule project={project} onClose={() => setAdding(false)} /> : null}
+    </div>
+  );
+}
+
+function TaskFilter({
+  project,
+  task,
+  onChange,
+}: {
+  project: string;
+  task: string | undefined;
+  onChange: (task: string | undefined) => void;
+}): ReactNode {
+  const { data } = useTasks();
+  const mine = data?.tasks.filter((one) => one.project === project).slice(0, 100) ?? [];
+  const chosen = mine.find(({ id }) => id === task);
+  return (
+    <ChoiceChip
+      name="task"
+      value={task ?? ''}
+      shown={chosen === undefined ? 'all tasks' : cleanLine(chosen.name, 60)}
+      choices={[
+        { value: '', label: 'All tasks' },
+        ...mine.map(({ id, name, title }) => ({ value: id, label: cleanLine(name), note: cleanLine(title, 60) })),
+      ]}
+      onChange={(next) => onChange(next === '' ? undefined : next)}
+    />
+  );
+}
+
+/** Read once, and again a moment after a running task has tried something. */
+function useNetwork(project: string, task: string | null) {
+  const live = useLive();
+  const client = useQueryClient();
+  const { data: tasks } = useTasks();
+  const query = useQuery({
+    queryKey: keys.network(project, task),
+    queryFn: async ({ signal }): Promise<ApiNetwork> =>
+      api.network({ project, ...(task === null ? {} : { task }) }, signal),
+    staleTime: 0,
+  });
+  const running = (tasks?.tasks ?? [])
+    .filter((one) => one.live && one.project === project && (task === null || one.id === task))
+    .map(({ id }) => id)
+    .join(' ');
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const ends = running
+      .split(' ')
+      .filter((id) => id !== '')
+      .map((id) => {
+        let seq: number | null = null;
+        return live.subscribe(`network:${id}`, {
+          after: () => seq,
+          message(message) {
+            seq = message.seq;
+            timer ??= setTimeout(() => {
+              timer = undefined;
+              void client.invalidateQueries({ queryKey: keys.network(project, task) });
+            }, 500);
+          },
+        });
+      });
+    return () => {
+      clearTimeout(timer);
+      for (const end of ends) end();
+    };
+  }, [live, client, running, project, task]);
+  return query;
 }

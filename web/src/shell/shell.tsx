@@ -15,7 +15,7 @@ import { TopBar } from './top-bar.tsx';
 import { useHere } from './here.ts';
 
 const Palette = lazy(async () => import('../actions/palette.tsx'));
-const Sheet = lazy(async () => import('../actions/keys.tsx').then(({ ShortcutSheet }) => ({ default: ShortcutSheet })));
+const Sheet = lazy(async () => import('../actions/sheet.tsx'));
 
 type Over = 'palette' | 'keys' | 'add-project' | null;
 
@@ -49,7 +49,7 @@ export function Shell(): ReactNode {
       </div>
       <Suspense>
         {over === 'palette' ? <Palette onClose={close} /> : null}
-        {over === 'keys' ? <Sheet open onClose={close} /> : null}
+        {over === 'keys' ? <Sheet onClose={close} /> : null}
       </Suspense>
       <AddProject open={over === 'add-project'} onClose={close} />
       <Announcer />

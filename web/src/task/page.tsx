@@ -1,6 +1,137 @@
-// web/src/task/page.tsx: to come.
+// web/src/task/page.tsx: one task, live: what its agent does on the left, what came of it on the right.
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { lazy, Suspense, useEffect, useMemo } from 'react';
 import type { ReactNode } from 'react';
+import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
+import { useAction } from '../actions/registry.ts';
+import { api } from '../api/client.ts';
+import { keys, useTask } from '../api/queries.ts';
+import type { EventLogState } from '../live/event-log.ts';
+import { TaskActionsProvider } from '../tasks/task-actions.tsx';
+import { Failure, Skeleton } from '../ui/states.tsx';
+import { say, sayFailure } from '../ui/toasts.tsx';
+import { TaskHeader } from './header.tsx';
+import type { Panel } from './header.tsx';
+import { FILTERS } from './item.ts';
+import type { ItemContext } from './items.tsx';
+import { MessageBox } from './message-box.tsx';
+import { Side } from './side.tsx';
+import { Timeline } from './timeline.tsx';
+import { useItems, useLog } from './use-log.ts';
+
+const TerminalPane = lazy(async () => import('./terminal-pane.tsx'));
+const LogPane = lazy(async () => import('./log-pane.tsx'));
+const route = getRouteApi('/p/$project/t/$task');
 
 export function TaskPage(): ReactNode {
-  return <h1>TaskPage</h1>;
+  const { task: id } = route.useParams();
+  const { data: task, error, refetch } = useTask(id);
+  if (task === undefined)
+    return (
+      <>
+        <h1 className="unseen">Task</h1>
+        {error === null ? (
+          <Skeleton label="Loading the task" />
+        ) : (
+          <Failure error={error} retry={() => void refetch()} title="This task cannot be shown" />
+        )}
+      </>
+    );
+  return (
+    <TaskActionsProvider>
+      <Open key={id} task={task} />
+    </TaskActionsProvider>
+  );
 }
+
+function Open({ task }: { task: ApiTaskDetail }): ReactNode {
+  const { show, panel } = route.useSearch();
+  const navigate = route.useNavigate();
+  const { log, state } = useLog(task.id);
+  const items = useItems(state);
+  const filter = FILTERS.find((one) => one === show) ?? 'all';
+  useFreshDetail(task.id, state);
+
+  const sending = useSend(task.id);
+  const sendable = task.can.includes('send');
+  const send = sendable ? (text: string): void => sending.mutate(text) : null;
+  const context = useMemo<ItemContext>(
+    () => ({ task: task.id, live: task.live, asks: task.asks, send }),
+    // `send` does the same each time.
+    // oxlint-disable-next-line react/exhaustive-deps
+    [task.id, task.live, task.asks, sendable],
+  );
+  const open = (next: Panel | undefined): void =>
+    void navigate({ search: (old) => ({ ...old, panel: next }), replace: true });
+  const toggle = (wanted: Panel): void => open(panel === wanted ? undefined : wanted);
+  useAction('terminal', () => toggle('terminal'), task.can.includes('terminal') || panel === 'terminal');
+  useAction('logs', () => toggle('logs'));
+
+  return (
+    <div className="flex min-h-full flex-col lg:h-full">
+      <TaskHeader task={task} onPanel={open} />
+      <div className="grid min-h-0 grow lg:grid-cols-[minmax(0,1fr)_20rem] xl:grid-cols-[minmax(0,1fr)_24rem]">
+        <div className="flex h-[75vh] min-h-96 flex-col lg:h-auto lg:min-h-0">
+          <Timeline
+            items={items}
+            log={log}
+            state={state}
+            filter={filter}
+            onFilter={(next) =>
+              void navigate({ search: (old) => ({ ...old, show: next === 'all' ? undefined : next }), replace: true })
+            }
+            context={context}
+          />
+          <Suspense fallback={null}>
+            {panel === 'terminal' ? <TerminalPane task={task} onClose={() => open(undefined)} /> : null}
+            {panel === 'logs' ? <LogPane task={task} log={log} state={state} onClose={() => open(undefined)} /> : null}
+          </Suspense>
+          {sendable ? (
+            <MessageBox
+              task={task}
+              sending={sending.isPending}
+              send={async (text) =>
+                sending.mutateAsync(text).then(
+                  () => true,
+                  () => false,
+                )
+              }
+            />
+          ) : null}
+        </div>
+        <div className="min-h-0 border-t border-line lg:overflow-y-auto lg:border-t-0 lg:border-l">
+          <Side task={task} send={send} />
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function useSend(task: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async (text: string) => api.send(task, text),
+    onSuccess: async ({ when }) => {
+      if (when === 'later') say('The agent gets it when its turn is over.');
+      if (when === 'begun') say('The agent goes on with this.');
+      await client.invalidateQueries({ queryKey: keys.task(task) });
+    },
+    onError: (error) => sayFailure(error, 'The message was not sent'),
+  });
+}
+
+/** What a row does not carry (files, asks, what can be done) is read again after events that change it. */
+function useFreshDetail(task: string, { events, version }: EventLogState): void {
+  const client = useQueryClient();
+  const last = events.findLast(({ type }) => CHANGING.test(type))?.seq ?? 0;
+  useEffect(() => {
+    if (version < 2) return undefined;
+    const timer = setTimeout(() => void client.invalidateQueries({ queryKey: keys.task(task) }), 250);
+    return () => clearTimeout(timer);
+    // Only a further event of these kinds matters.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [client, task, last]);
+}
+
+const CHANGING = /^(run\.|turn\.|network\.|changes\.|agent\.(asked|used|finished)|message\.|tool\.finished)/;

@@ -9,7 +9,7 @@ import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { TextField } from '../ui/fields.tsx';
 import { CHIP, ChoiceChip } from '../ui/menu.tsx';
-import { limitsInWords } from './choices.ts';
+import { agentsOf, limitsInWords } from './choices.ts';
 import type { Choices } from './choices.ts';
 
 interface ChipProps {
@@ -30,7 +30,7 @@ export function Chips(props: ChipProps): ReactNode {
   );
 }
 
-export function agentNote(agent: ApiAgent): string | null {
+function agentNote(agent: ApiAgent): string | null {
   if (!agent.installed) return 'Not installed';
   if (agent.signedIn === 'no') return 'Not signed in';
   return agent.signedIn === 'expired' ? 'Sign-in has expired' : agent.version;
@@ -39,8 +39,7 @@ export function agentNote(agent: ApiAgent): string | null {
 function AgentChip({ choices, onChange }: ChipProps): ReactNode {
   const { data: about } = useAbout();
   const agents = about?.agents ?? [];
-  const chosen =
-    choices.agents.length > 0 ? choices.agents : about?.defaults.agent == null ? [] : [about.defaults.agent];
+  const chosen = agentsOf(choices, about);
   const shown =
     chosen.length === 1
       ? cleanLine(agents.find(({ name }) => name === chosen[0])?.title ?? chosen[0] ?? '')

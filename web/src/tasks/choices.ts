@@ -1,5 +1,5 @@
 // web/src/tasks/choices.ts: how tasks are started: what was chosen last, for each project.
-import type { StartTasks } from '../../../src/protocol/api.ts';
+import type { ApiAbout, StartTasks } from '../../../src/protocol/api.ts';
 import { usePreference } from '../look/preferences.ts';
 import { duration, money, plural } from '../text/format.ts';
 
@@ -32,6 +32,17 @@ export function useChoices(project: string): [Choices, (change: Partial<Choices>
   return [choices, (change) => keep({ ...choices, ...change })];
 }
 
+/** Who will do it: what was chosen, what the configuration says, or the first agent that could begin right away. */
+export function agentsOf(choices: Choices, about: ApiAbout | undefined): readonly string[] {
+  if (about === undefined) return [];
+  const known = choices.agents.filter((name) => about.agents.some((agent) => agent.name === name));
+  if (known.length > 0) return known;
+  const ready = (wanted: string): string | undefined =>
+    about.agents.find(({ installed, signedIn }) => installed && signedIn === wanted)?.name;
+  const first = about.defaults.agent ?? ready('yes') ?? ready('not-needed');
+  return first === undefined ? [] : [first];
+}
+
 export function limitsInWords({ minutes, dollars, turns, model }: Choices): string {
   const parts = [
     minutes === null ? '' : duration(minutes * 60_000),
@@ -42,11 +53,16 @@ export function limitsInWords({ minutes, dollars, turns, model }: Choices): stri
   return parts.length === 0 ? 'no limit' : parts.join(', ');
 }
 
-export function toStart(project: string, goals: StartTasks['goals'], choices: Choices): StartTasks {
+export function toStart(
+  project: string,
+  goals: StartTasks['goals'],
+  agents: readonly string[],
+  choices: Choices,
+): StartTasks {
   return {
     project,
     goals,
-    agents: [...choices.agents],
+    agents: [...agents],
     attempts: choices.attempts,
     base: choices.base,
     model: choices.model,

@@ -4,7 +4,7 @@ import { useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import { useAction } from '../actions/registry.ts';
 import { api } from '../api/client.ts';
-import { keys } from '../api/queries.ts';
+import { keys, useAbout } from '../api/queries.ts';
 import { usePreference } from '../look/preferences.ts';
 import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
@@ -13,7 +13,7 @@ import { Keys } from '../actions/keys.tsx';
 import { say, sayFailure } from '../ui/toasts.tsx';
 import { BatchPreview } from './batch-preview.tsx';
 import { Chips } from './chips.tsx';
-import { toStart, useChoices } from './choices.ts';
+import { agentsOf, toStart, useChoices } from './choices.ts';
 import { goalsOf } from './goals.ts';
 
 export function Composer({ project }: { project: string }): ReactNode {
@@ -21,6 +21,8 @@ export function Composer({ project }: { project: string }): ReactNode {
   const [asOne, setAsOne] = useState(false);
   const [agentOf, setAgentOf] = useState<Readonly<Record<string, string>>>({});
   const [choices, change] = useChoices(project);
+  const { data: about } = useAbout();
+  const agents = agentsOf(choices, about);
   const box = useRef<HTMLTextAreaElement>(null);
   const client = useQueryClient();
   const lines = goalsOf(text);
@@ -31,10 +33,10 @@ export function Composer({ project }: { project: string }): ReactNode {
       : text.trim() === ''
         ? []
         : [{ text: text.trim() }];
-  const started = goals.length * choices.attempts * Math.max(1, choices.agents.length);
+  const started = goals.length * choices.attempts * Math.max(1, agents.length);
 
   const start = useMutation({
-    mutationFn: async () => api.startTasks(toStart(project, goals, choices)),
+    mutationFn: async () => api.startTasks(toStart(project, goals, agents, choices)),
     onSuccess: async ({ tasks }) => {
       setText('');
       setAgentOf({});

@@ -19,7 +19,7 @@ export interface TaskActions {
   restart(tasks: readonly ApiTask[]): void;
   goOn(task: ApiTask): void;
   fork(task: ApiTask): void;
-  remove(tasks: readonly ApiTask[], then?: () => void): void;
+  remove(tasks: readonly ApiTask[], after?: () => void): void;
 }
 
 const UNDO_MS = 5000;
@@ -32,7 +32,7 @@ export function useTaskActions(): TaskActions {
 }
 
 type Asking =
-  | { readonly what: 'remove'; readonly tasks: readonly ApiTask[]; readonly then: (() => void) | undefined }
+  | { readonly what: 'remove'; readonly tasks: readonly ApiTask[]; readonly after: (() => void) | undefined }
   | { readonly what: 'fork'; readonly task: ApiTask }
   | null;
 
@@ -82,14 +82,14 @@ export function TaskActionsProvider({ children }: { children: ReactNode }): Reac
         void each([task], async ({ id }) => api.continueTask(id));
       },
       fork: (task) => setAsking({ what: 'fork', task }),
-      remove: (tasks, then) => setAsking({ what: 'remove', tasks, then }),
+      remove: (tasks, after) => setAsking({ what: 'remove', tasks, after }),
     };
   }, [client]);
   const close = (): void => setAsking(null);
   return (
     <Context value={actions}>
       {children}
-      {asking?.what === 'remove' ? <RemoveDialog tasks={asking.tasks} then={asking.then} onClose={close} /> : null}
+      {asking?.what === 'remove' ? <RemoveDialog tasks={asking.tasks} after={asking.after} onClose={close} /> : null}
       {asking?.what === 'fork' ? (
         <Dialog
           open
@@ -106,11 +106,11 @@ export function TaskActionsProvider({ children }: { children: ReactNode }): Reac
 
 function RemoveDialog({
   tasks,
-  then,
+  after,
   onClose,
 }: {
   tasks: readonly ApiTask[];
-  then: (() => void) | undefined;
+  after: (() => void) | undefined;
   onClose: () => void;
 }): ReactNode {
   const client = useQueryClient();
@@ -125,7 +125,7 @@ function RemoveDialog({
     if (failed !== undefined) sayFailure(failed.reason);
     else {
       say(`${plural(tasks.length, 'task')} removed`);
-      then?.();
+      after?.();
     }
   };
   return (

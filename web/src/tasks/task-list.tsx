@@ -21,8 +21,15 @@ export function TaskList({ tasks, parallel }: { tasks: readonly ApiTask[]; paral
   const lines = useMemo(() => linesOf(tasks, open), [tasks, open]);
   const box = useRef<HTMLDivElement>(null);
   const [margin, setMargin] = useState(0);
-  // The composer above grows and shrinks.
-  useLayoutEffect(() => setMargin(box.current?.offsetTop ?? 0));
+  // What is above grows and shrinks.
+  useLayoutEffect(() => {
+    const place = (): void => setMargin(box.current?.offsetTop ?? 0);
+    const watch = new ResizeObserver(place);
+    for (const element of box.current?.parentElement?.children ?? [])
+      if (element !== box.current) watch.observe(element);
+    place();
+    return () => watch.disconnect();
+  }, []);
   const virtual = useVirtualizer({
     count: lines.length,
     getScrollElement: () => document.querySelector('#content'),

@@ -12,10 +12,12 @@ const LOOKS: Readonly<Record<Look, string>> = {
   quiet: 'border-transparent text-muted hover:bg-raised hover:text-text',
   danger: 'border-line bg-bg text-bad hover:bg-bad-bg',
 };
-const SIZES: Readonly<Record<Size, string>> = { normal: 'h-8 px-3 gap-2 text-base', small: 'h-6 px-2 gap-1.5 text-xs' };
+const SIZES: Readonly<Record<Size, string>> = { normal: 'h-8 gap-2 text-base', small: 'h-6 gap-1.5 text-xs' };
+const WIDTHS: Readonly<Record<Size, string>> = { normal: 'px-3', small: 'px-2' };
+const SQUARES: Readonly<Record<Size, string>> = { normal: 'w-8', small: 'w-6' };
 
-export function buttonClass(look: Look = 'plain', size: Size = 'normal'): string {
-  return `inline-flex shrink-0 items-center justify-center rounded-md border whitespace-nowrap select-none disabled:cursor-not-allowed disabled:opacity-50 aria-disabled:opacity-50 ${LOOKS[look]} ${SIZES[size]}`;
+function buttonClass(look: Look = 'plain', size: Size = 'normal', square = false): string {
+  return `inline-flex shrink-0 items-center justify-center rounded-md border whitespace-nowrap select-none disabled:cursor-not-allowed disabled:opacity-50 aria-disabled:opacity-50 ${LOOKS[look]} ${SIZES[size]} ${square ? SQUARES[size] : WIDTHS[size]}`;
 }
 
 type ButtonProps = ComponentProps<'button'> & { look?: Look; size?: Size };
@@ -28,12 +30,18 @@ export function Button({ look, size, className = '', ...rest }: ButtonProps): Re
 export function IconButton({
   label,
   className = '',
-  size = 'normal',
+  look = 'quiet',
+  size,
   ...rest
 }: ButtonProps & { label: string }): ReactNode {
-  const side = size === 'normal' ? 'w-8 px-0' : 'w-6 px-0';
   return (
-    <Button look="quiet" size={size} aria-label={label} title={label} {...rest} className={`${side} ${className}`} />
+    <button
+      type="button"
+      aria-label={label}
+      title={label}
+      {...rest}
+      className={`${buttonClass(look, size, true)} ${className}`}
+    />
   );
 }
 

@@ -1,0 +1,77 @@
+// web/src/network/add-rule.tsx: one more rule for the project: exactly one host unless more is written.
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { ReactNode } from 'react';
+import { api } from '../api/client.ts';
+import { cleanLine } from '../text/clean.ts';
+import { Button } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { Segments, TextField } from '../ui/fields.tsx';
+import { Failure } from '../ui/states.tsx';
+import { say } from '../ui/toasts.tsx';
+
+export function AddRule({ project, onClose }: { project: string; onClose: () => void }): ReactNode {
+  const [rule, setRule] = useState('');
+  const [action, setAction] = useState<'allow' | 'deny'>('allow');
+  const [scope, setScope] = useState<'project' | 'always'>('project');
+  const client = useQueryClient();
+  const add = useMutation({
+    mutationFn: async () => api.changeProjectRule(project, { action, rule: rule.trim(), scope }),
+    onSuccess: async ({ text }) => {
+      await client.invalidateQueries({ queryKey: ['network'] });
+      onClose();
+      say(cleanLine(text));
+    },
+  });
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Add a rule"
+      about="Allowing a host lets every agent it is for send data there. Private and metadata addresses cannot be allowed here."
+    >
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (rule.trim() !== '') add.mutate();
+        }}
+      >
+        <TextField
+          label="Host"
+          mono
+          value={rule}
+          onChange={setRule}
+          placeholder="api.example.com"
+          about="One host; with *. in front every name below it; with :8443 another port; GET,HEAD host/path/* for some requests alone."
+        />
+        <div className="flex flex-wrap gap-4">
+          <Segments
+            label="What the rule does"
+            value={action}
+            choices={[
+              { value: 'allow', label: 'Allow' },
+              { value: 'deny', label: 'Deny' },
+            ]}
+            onChange={setAction}
+          />
+          <Segments
+            label="For whom"
+            value={scope}
+            choices={[
+              { value: 'project', label: 'This project' },
+              { value: 'always', label: 'All my projects' },
+            ]}
+            onChange={setScope}
+          />
+        </div>
+        {add.isError ? <Failure error={add.error} /> : null}
+        <div className="flex justify-end">
+          <Button type="submit" look="primary" disabled={rule.trim() === '' || add.isPending}>
+            Add the rule
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,43 @@
+// web/src/settings/appearance.tsx: how the page looks, and when it speaks up.
+import type { ReactNode } from 'react';
+import { usePreference } from '../look/preferences.ts';
+import { useTheme } from '../look/theme.ts';
+import type { Theme } from '../look/theme.ts';
+import { askToNotify, useNotifying } from '../shell/notify.ts';
+import { Button } from '../ui/button.tsx';
+import { Checkbox, Segments } from '../ui/fields.tsx';
+import { Section, Setting } from './section.tsx';
+
+export function Appearance(): ReactNode {
+  const [theme, setTheme] = useTheme();
+  const notifying = useNotifying();
+  const [, setNotify] = usePreference<boolean | null>('notify', null);
+  return (
+    <Section title="Appearance and notifications">
+      <Setting name="Theme">
+        <Segments<Theme>
+          label="Theme"
+          value={theme}
+          choices={[
+            { value: 'system', label: 'System' },
+            { value: 'light', label: 'Light' },
+            { value: 'dark', label: 'Dark' },
+          ]}
+          onChange={setTheme}
+        />
+      </Setting>
+      <Setting
+        name="Notifications"
+        about="When a task needs you, is ready or has failed, and this window is not in front. Never about progress."
+      >
+        {notifying === 'impossible' ? (
+          <span className="text-sm text-muted">Not allowed by the browser</span>
+        ) : notifying === 'unknown' ? (
+          <Button onClick={() => void askToNotify()}>Notify me</Button>
+        ) : (
+          <Checkbox checked={notifying === 'on'} onChange={setNotify} label="Notifications" />
+        )}
+      </Setting>
+    </Section>
+  );
+}

@@ -1,0 +1,82 @@
+// web/src/settings/storage.tsx: what takes up space, and what of it can be deleted without losing work.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { ReactNode } from 'react';
+import { api } from '../api/client.ts';
+import { keys } from '../api/queries.ts';
+import { cleanLine } from '../text/clean.ts';
+import { bytes, plural } from '../text/format.ts';
+import { Button } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { Failure, Skeleton } from '../ui/states.tsx';
+import { say, sayFailure } from '../ui/toasts.tsx';
+import { Section } from './section.tsx';
+
+export function Storage(): ReactNode {
+  const [asking, setAsking] = useState(false);
+  const client = useQueryClient();
+  const { data, error, refetch } = useQuery({
+    queryKey: keys.storage,
+    queryFn: async ({ signal }) => api.storage(signal),
+    staleTime: 0,
+  });
+  const clean = useMutation({
+    mutationFn: async () => api.clean(),
+    onSuccess: async ({ removed, bytes: freed }) => {
+      setAsking(false);
+      say(`${plural(removed, 'thing')} deleted, ${bytes(freed)} freed`);
+      await client.invalidateQueries({ queryKey: keys.storage });
+    },
+    onError: (failure) => sayFailure(failure, 'Nothing more was deleted'),
+  });
+  const safe = data?.items.filter((item) => item.safe) ?? [];
+  const freed = safe.reduce((sum, item) => sum + item.bytes, 0);
+  return (
+    <Section title="Storage" about="Work that was never merged is not deleted from here.">
+      {error === null ? null : <Failure error={error} retry={() => void refetch()} />}
+      {data === undefined && error === null ? <Skeleton rows={3} label="Measuring" /> : null}
+      {data === undefined ? null : (
+        <>
+          <p className="tabular mb-2">{bytes(data.bytes)} in all</p>
+          <ul className="border-t border-line">
+            {data.items.map((item, at) => (
+              <li key={at} className="flex flex-wrap items-center gap-x-4 border-b border-line py-2">
+                <span className="min-w-0 grow basis-60">
+                  <span className="block wrap-anywhere">{cleanLine(item.what)}</span>
+                  <span className="block text-sm wrap-anywhere text-muted">{cleanLine(item.kept ?? item.why)}</span>
+                </span>
+                <span className={`text-sm ${item.safe ? 'text-ok' : 'text-muted'}`}>
+                  {item.safe ? 'Can be deleted' : 'Kept'}
+                </span>
+                <span className="tabular w-20 text-right text-sm">{bytes(item.bytes)}</span>
+              </li>
+            ))}
+          </ul>
+          <Button className="mt-3" disabled={safe.length === 0} onClick={() => setAsking(true)}>
+            {safe.length === 0 ? 'Nothing to delete' : `Delete ${plural(safe.length, 'thing')}, ${bytes(freed)}`}
+          </Button>
+        </>
+      )}
+      <Dialog
+        open={asking}
+        onClose={() => setAsking(false)}
+        title={`Delete ${plural(safe.length, 'thing')}?`}
+        about={`${bytes(freed)} that nobody needs any more. This cannot be taken back.`}
+      >
+        <ul className="mb-4 max-h-60 overflow-y-auto text-sm">
+          {safe.map((item, at) => (
+            <li key={at} className="py-0.5 wrap-anywhere">
+              {cleanLine(item.what)}
+            </li>
+          ))}
+        </ul>
+        <div className="flex justify-end gap-2">
+          <Button onClick={() => setAsking(false)}>Keep</Button>
+          <Button look="danger" disabled={clean.isPending} onClick={() => clean.mutate()}>
+            Delete
+          </Button>
+        </div>
+      </Dialog>
+    </Section>
+  );
+}

@@ -1,0 +1,184 @@
+// web/src/task/header.tsx: which task this is, how it stands, and what can be done with it.
+import { Link, useNavigate } from '@tanstack/react-router';
+import {
+  ArrowLeft,
+  Ellipsis,
+  GitFork,
+  Lock,
+  RotateCcw,
+  ScrollText,
+  Square,
+  SquareTerminal,
+  Trash2,
+  Undo2,
+} from 'lucide-react';
+import { Popover } from '@base-ui/react/popover';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
+import { useAction } from '../actions/registry.ts';
+import { api } from '../api/client.ts';
+import { keys } from '../api/queries.ts';
+import { cleanLine } from '../text/clean.ts';
+import { Button, IconButton, LinkButton } from '../ui/button.tsx';
+import { Cost, Elapsed } from '../ui/figures.tsx';
+import { Menu, MenuItem } from '../ui/menu.tsx';
+import { StateBadge } from '../ui/state-badge.tsx';
+import { say, sayFailure } from '../ui/toasts.tsx';
+import { useTaskActions } from '../tasks/task-actions.tsx';
+
+export type Panel = 'terminal' | 'logs';
+
+export function TaskHeader({ task, onPanel }: { task: ApiTaskDetail; onPanel: (panel: Panel) => void }): ReactNode {
+  const actions = useTaskActions();
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const at = { project: task.project, task: task.id };
+  const can = (what: ApiTaskDetail['can'][number]): boolean => task.can.includes(what);
+  const toList = (): void => void navigate({ to: '/p/$project', params: { project: task.project }, search: {} });
+  const review = (): void => void navigate({ to: '/p/$project/t/$task/changes', params: at, search: {} });
+  const undo = useMutation({
+    mutationFn: async () => api.undo(task.id),
+    onSuccess: async ({ text }) => {
+      say(cleanLine(text));
+      await client.invalidateQueries({ queryKey: keys.task(task.id) });
+    },
+    onError: (error) => sayFailure(error, 'The merge was not taken back'),
+  });
+  useAction('stop', () => actions.stop([task]), can('stop'));
+  useAction('restart', () => actions.restart([task]), can('restart'));
+  useAction('fork', () => actions.fork(task), can('fork'));
+  useAction('review', review, can('review'));
+  return (
+    <header className="border-b border-line px-4 py-3">
+      <div className="flex flex-wrap items-start gap-x-4 gap-y-2">
+        <div className="min-w-0 grow basis-80">
+          <p className="mb-1 text-sm">
+            <Link
+              to="/p/$project"
+              params={{ project: task.project }}
+              search={{}}
+              className="inline-flex h-6 items-center gap-1 text-muted hover:text-text hover:underline"
+            >
+              <ArrowLeft size={14} aria-hidden /> Tasks
+            </Link>
+          </p>
+          <h1 className="line-clamp-2 text-xl font-semibold wrap-anywhere">{cleanLine(task.title, 200)}</h1>
+          <p className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-muted">
+            <StateBadge state={task.state} pill />
+            <span className="wrap-anywhere">{cleanLine(task.name)}</span>
+            {task.agentTitle === null ? null : (
+              <span>
+                {cleanLine(task.agentTitle)}
+                {task.model === null ? '' : `, ${cleanLine(task.model)}`}
+              </span>
+            )}
+            {task.baseRef === null && task.base === null ? null : (
+              <span>
+                from {cleanLine(task.baseRef ?? 'a commit')}{' '}
+                <span className="font-mono">{cleanLine(task.base?.slice(0, 7) ?? '')}</span>
+              </span>
+            )}
+            <Elapsed from={task.startedAtMs} to={task.endedAtMs} />
+            <Cost costMicros={task.costMicros} tokens={task.tokens} />
+            <LockChip task={task} />
+          </p>
+          {task.reason === null ? null : (
+            <p
+              className={`mt-2 wrap-anywhere ${task.state === 'failed' || task.state === 'damaged' ? 'text-bad' : 'text-warn'}`}
+            >
+              {cleanLine(task.reason)}
+            </p>
+          )}
+        </div>
+        <div className="flex flex-wrap items-center gap-2">
+          {can('review') ? (
+            <LinkButton to="/p/$project/t/$task/changes" params={at} search={{}} look="primary">
+              Review changes{task.files === null ? '' : ` ${task.files}`}
+            </LinkButton>
+          ) : null}
+          {can('stop') ? (
+            <Button onClick={() => actions.stop([task])}>
+              <Square size={14} aria-hidden /> Stop
+            </Button>
+          ) : null}
+          {can('continue') && task.state !== 'ready' && task.state !== 'merged' ? (
+            <Button onClick={() => actions.goOn(task)}>Continue</Button>
+          ) : null}
+          {can('restart') && (task.state === 'failed' || task.state === 'stopped' || task.state === 'interrupted') ? (
+            <Button onClick={() => actions.restart([task])}>
+              <RotateCcw size={14} aria-hidden /> Restart
+            </Button>
+          ) : null}
+          <Menu
+            trigger={
+              <IconButton label="More" look="plain">
+                <Ellipsis size={16} aria-hidden />
+              </IconButton>
+            }
+          >
+            <MenuItem
+              icon={<RotateCcw size={16} aria-hidden />}
+              disabled={!can('restart')}
+              onPick={() => actions.restart([task])}
+            >
+              Restart from a clean sandbox
+            </MenuItem>
+            <MenuItem
+              icon={<GitFork size={16} aria-hidden />}
+              disabled={!can('fork')}
+              onPick={() => actions.fork(task)}
+            >
+              Fork…
+            </MenuItem>
+            <MenuItem
+              icon={<SquareTerminal size={16} aria-hidden />}
+              disabled={!can('terminal')}
+              onPick={() => onPanel('terminal')}
+            >
+              Terminal
+            </MenuItem>
+            <MenuItem icon={<ScrollText size={16} aria-hidden />} onPick={() => onPanel('logs')}>
+              Logs
+            </MenuItem>
+            <MenuItem icon={<Undo2 size={16} aria-hidden />} disabled={!can('undo')} onPick={() => undo.mutate()}>
+              Take back the merge
+            </MenuItem>
+            <MenuItem
+              icon={<Trash2 size={16} aria-hidden />}
+              danger
+              disabled={task.live}
+              onPick={() => actions.remove([task], toList)}
+            >
+              Remove…
+            </MenuItem>
+          </Menu>
+        </div>
+      </div>
+    </header>
+  );
+}
+
+/** What the sandbox can see and do, in short. */
+function LockChip({ task }: { task: ApiTaskDetail }): ReactNode {
+  return (
+    <Popover.Root>
+      <Popover.Trigger className="inline-flex h-6 items-center gap-1 rounded-full border border-line px-2 text-text hover:bg-raised">
+        <Lock size={12} aria-hidden /> Sandboxed
+      </Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Positioner sideOffset={4} align="start" className="z-40">
+          <Popover.Popup className="w-96 max-w-[calc(100vw-2rem)] rounded-lg border border-line bg-bg p-4 shadow-pop outline-none">
+            <Popover.Title className="font-medium">What this task can see</Popover.Title>
+            <ul className="mt-2 list-disc pl-5 text-sm">
+              <li>a private copy of the project; your files change only when you merge</li>
+              <li>no home directory, keys or tokens of yours: it has placeholders, and ags adds the rest outside</li>
+              <li>no network but hosts that a rule allows</li>
+            </ul>
+            <p className="mt-3 text-sm wrap-anywhere text-muted">In force: {cleanLine(task.sandbox)}</p>
+          </Popover.Popup>
+        </Popover.Positioner>
+      </Popover.Portal>
+    </Popover.Root>
+  );
+}

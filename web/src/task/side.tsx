@@ -1,0 +1,223 @@
+// web/src/task/side.tsx: beside the timeline: files so far, the network, the limits.
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { Check } from 'lucide-react';
+import { useEffect } from 'react';
+import type { ReactNode } from 'react';
+import type { ApiAttempt, ApiNetwork, ApiTaskDetail } from '../../../src/protocol/api.ts';
+import { useQueryClient } from '@tanstack/react-query';
+import { useAction } from '../actions/registry.ts';
+import { api } from '../api/client.ts';
+import { keys } from '../api/queries.ts';
+import { useLive } from '../live/live.tsx';
+import { cleanLine } from '../text/clean.ts';
+import { bytes, duration, money } from '../text/format.ts';
+import { DiffStat, SectionTitle } from '../ui/figures.tsx';
+import { useNow } from '../ui/now.ts';
+import { AskCard, useRuleChange } from './ask-card.tsx';
+
+const MOST_FILES = 60;
+const MOST_ALLOWED = 12;
+
+export function Side({ task, send }: { task: ApiTaskDetail; send: ((text: string) => void) | null }): ReactNode {
+  return (
+    <aside aria-label="Files, network and limits" className="flex flex-col gap-6 p-4">
+      <FilesSoFar task={task} />
+      <NetworkPanel task={task} send={send} />
+      <Limits task={task} />
+    </aside>
+  );
+}
+
+function FilesSoFar({ task }: { task: ApiTaskDetail }): ReactNode {
+  const files = task.touched.toReversed();
+  return (
+    <section>
+      <div className="mb-2 flex items-baseline justify-between">
+        <SectionTitle count={task.files ?? files.length}>{task.live ? 'Files so far' : 'Files'}</SectionTitle>
+        <span className="text-sm">
+          <DiffStat added={task.added} removed={task.removed} />
+        </span>
+      </div>
+      {files.length === 0 ? (
+        <p className="text-sm text-muted">{task.live ? 'It has written none yet.' : 'It wrote none.'}</p>
+      ) : (
+        <ul className="text-sm">
+          {files.slice(0, MOST_FILES).map(({ path, change }) => (
+            <li key={path} className="flex min-h-6 items-center gap-2">
+              <span aria-hidden className="w-4 shrink-0 text-center font-mono text-xs text-muted">
+                {CHANGES[change]?.sign ?? 'M'}
+              </span>
+              <span className="truncate font-mono text-sm" title={cleanLine(path)}>
+                {cleanLine(path, 300)}
+              </span>
+              <span className="unseen">{CHANGES[change]?.word ?? change}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {files.length > MOST_FILES ? <p className="text-sm text-muted">and {files.length - MOST_FILES} more</p> : null}
+    </section>
+  );
+}
+
+const CHANGES: Readonly<Record<string, { sign: string; word: string }>> = {
+  write: { sign: 'W', word: 'written' },
+  edit: { sign: 'E', word: 'edited' },
+  delete: { sign: 'D', word: 'deleted' },
+};
+
+function NetworkPanel({ task, send }: { task: ApiTaskDetail; send: ((text: string) => void) | null }): ReactNode {
+  const { data } = useTaskNetwork(task);
+  const attempts = data?.attempts ?? [];
+  const waiting = new Map(task.asks.map((ask) => [`${ask.host}:${ask.port}`, ask]));
+  const refused = attempts.filter(({ verdict, host, port }) => verdict !== 'allowed' || waiting.has(`${host}:${port}`));
+  const unseen = task.asks.filter(({ host, port }) => !refused.some((one) => one.host === host && one.port === port));
+  const allowed = attempts.filter((one) => !refused.includes(one));
+  const retry = send === null ? undefined : (host: string) => send(`${host} is allowed now. Try again what needed it.`);
+  const change = useRuleChange(task.id, retry);
+  const [first] = [...task.asks, ...refused];
+  useAction(
+    'allow-run',
+    () => first !== undefined && change.mutate({ action: 'allow', rule: ruleOf(first), scope: 'run' }),
+    first !== undefined && task.live,
+  );
+  return (
+    <section>
+      <div className="mb-2 flex items-baseline justify-between">
+        <SectionTitle>Network</SectionTitle>
+        <Link
+          to="/p/$project/network"
+          params={{ project: task.project }}
+          search={{ task: task.id }}
+          className="inline-flex h-6 items-center text-sm text-accent hover:underline"
+        >
+          All
+        </Link>
+      </div>
+      {attempts.length === 0 && unseen.length === 0 ? <p className="text-sm text-muted">Nothing was blocked.</p> : null}
+      <div className="flex flex-col gap-2">
+        {unseen.map((ask) => (
+          <AskCard
+            key={`${ask.host}:${ask.port}`}
+            ask={{ ...ask, tries: 1, reason: '' }}
+            task={task.id}
+            live={task.live}
+            onRetry={retry}
+          />
+        ))}
+        {refused.map((one) => (
+          <AskCard
+            key={`${one.host}:${one.port}`}
+            ask={{ ...one, reason: one.why, untilMs: waiting.get(`${one.host}:${one.port}`)?.untilMs ?? null }}
+            task={task.id}
+            live={task.live}
+            onRetry={retry}
+          />
+        ))}
+      </div>
+      <ul className="mt-2 text-sm">
+        {allowed.slice(0, MOST_ALLOWED).map((one) => (
+          <li key={`${one.host}:${one.port}`} className="flex min-h-6 items-center gap-2" title={cleanLine(one.why)}>
+            <Check size={14} className="shrink-0 text-ok" aria-label="Allowed" />
+            <span className="min-w-0 grow truncate font-mono">{cleanLine(one.host, 120)}</span>
+            <span className="tabular shrink-0 text-muted">
+              ×{one.tries}, {bytes(one.bytesIn + one.bytesOut)}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const ruleOf = ({ host, port }: { host: string; port: number }): string => (port === 443 ? host : `${host}:${port}`);
+
+function useTaskNetwork(task: ApiTaskDetail) {
+  const live = useLive();
+  const client = useQueryClient();
+  const key = keys.network(task.project, task.id);
+  const query = useQuery({ queryKey: key, queryFn: async ({ signal }) => api.network({ task: task.id }, signal) });
+  const loaded = query.data !== undefined;
+  useEffect(() => {
+    if (!task.live || !loaded) return undefined;
+    let seq: number | null = null;
+    return live.subscribe(`network:${task.id}`, {
+      after: () => seq,
+      message(message) {
+        seq = message.seq;
+        if (message.type === 'reset') void client.invalidateQueries({ queryKey: key });
+        else if (message.type === 'attempt')
+          client.setQueryData<ApiNetwork>(key, (old) =>
+            old === undefined ? old : { ...old, attempts: withAttempt(old.attempts, message.data) },
+          );
+      },
+    });
+    // `key` is made of the ids.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [live, client, task.id, task.project, task.live, loaded]);
+  return query;
+}
+
+function withAttempt(attempts: readonly ApiAttempt[], one: ApiAttempt): ApiAttempt[] {
+  const same = (other: ApiAttempt): boolean =>
+    other.host === one.host && other.port === one.port && other.task === one.task && other.verdict === one.verdict;
+  return [one, ...attempts.filter((other) => !same(other))];
+}
+
+function Limits({ task }: { task: ApiTaskDetail }): ReactNode {
+  const { maxSeconds, maxCostMicros, maxTurns } = task.limits;
+  const now = useNow();
+  const spent = (task.endedAtMs ?? now) - task.startedAtMs;
+  return (
+    <section>
+      <div className="mb-2">
+        <SectionTitle>Limits</SectionTitle>
+      </div>
+      <dl className="flex flex-col gap-2 text-sm">
+        <Meter
+          name="Time"
+          words={`${duration(spent)}${maxSeconds === null ? '' : ` of ${duration(maxSeconds * 1000)}`}`}
+          part={maxSeconds === null ? null : spent / (maxSeconds * 1000)}
+        />
+        {task.costMicros === null && maxCostMicros === null ? null : (
+          <Meter
+            name="Cost"
+            words={`${money(task.costMicros ?? 0)}${maxCostMicros === null ? '' : ` of ${money(maxCostMicros)}`}`}
+            part={maxCostMicros === null ? null : (task.costMicros ?? 0) / maxCostMicros}
+          />
+        )}
+        {maxTurns === null ? null : (
+          <Meter name="Turns" words={`${task.turns} of ${maxTurns}`} part={task.turns / maxTurns} />
+        )}
+        {task.inputTokens === null ? null : (
+          <Meter
+            name="Tokens"
+            words={`${task.inputTokens.toLocaleString('en')} in, ${(task.outputTokens ?? 0).toLocaleString('en')} out`}
+            part={null}
+          />
+        )}
+      </dl>
+    </section>
+  );
+}
+
+function Meter({ name, words, part }: { name: string; words: string; part: number | null }): ReactNode {
+  const full = part === null ? 0 : Math.min(1, part);
+  return (
+    <div>
+      <div className="flex justify-between gap-3">
+        <dt className="text-muted">{name}</dt>
+        <dd className="tabular">{words}</dd>
+      </div>
+      {part === null ? null : (
+        <div aria-hidden className="mt-1 h-1 rounded-full bg-raised">
+          <div
+            className={`h-1 rounded-full ${full > 0.9 ? 'bg-bad' : full > 0.7 ? 'bg-warn' : 'bg-accent'}`}
+            style={{ width: `${full * 100}%` }}
+          />
+        </div>
+      )}
+    </div>
+  );
+}

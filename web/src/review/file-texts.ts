@@ -1,0 +1,123 @@
+// web/src/review/file-texts.ts: the texts of a set of changes, read one after the other: what is looked at first, then the rest in
+// its order while it is not too much. Outside of React, which hears of it a few times a second.
+import type { ApiChanges, ApiFile } from '../../../src/protocol/api.ts';
+import { api } from '../api/client.ts';
+import { readDiff } from '../diff/source.ts';
+import type { DiffText } from '../diff/source.ts';
+
+export type FileText =
+  | { readonly state: 'ready'; readonly diff: DiffText | null; readonly why: string | null }
+  | { readonly state: 'failed'; readonly error: unknown };
+
+export interface FileTexts {
+  get(n: number): FileText | undefined;
+  /** Read it soon. */
+  want(n: number): void;
+  /** Read all of them, however many. */
+  wantAll(): void;
+  retry(n: number): void;
+  subscribe(changed: () => void): () => void;
+  version(): number;
+  end(): void;
+}
+
+const AT_ONCE = 4;
+const TELL_EVERY_MS = 80;
+/** So many changed lines are read without being asked for. */
+const MOST_LINES = 80_000;
+
+export function createFileTexts(
+  task: string,
+  { id, files: all }: ApiChanges,
+  files: readonly ApiFile[],
+  shown: (file: ApiFile) => boolean,
+): FileTexts {
+  const texts = new Map<number, FileText>();
+  const begun = new Set<number>();
+  const listeners = new Set<() => void>();
+  const ended = new AbortController();
+  const urgent: number[] = [];
+  let rest = withinBounds(files.filter(shown));
+  let running = 0;
+  let version = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  const tell = (): void => {
+    timer = undefined;
+    version += 1;
+    for (const listener of listeners) listener();
+  };
+  const next = (): number | undefined => {
+    for (let n = urgent.pop() ?? rest.shift(); n !== undefined; n = urgent.pop() ?? rest.shift())
+      if (!begun.has(n)) return n;
+    return undefined;
+  };
+  const read = async (n: number): Promise<void> => {
+    const file = all.find((one) => one.n === n);
+    if (file === undefined) return;
+    try {
+      const given = await api.file(task, id, n, ended.signal);
+      const lines = given.patch.includes('\n@@ ');
+      texts.set(n, {
+        state: 'ready',
+        diff: lines ? readDiff(`${id}:${n}`, file.path, given) : null,
+        why: given.why,
+      });
+    } catch (error) {
+      if (ended.signal.aborted) return;
+      begun.delete(n);
+      texts.set(n, { state: 'failed', error });
+    }
+    timer ??= setTimeout(tell, texts.size < 8 ? 0 : TELL_EVERY_MS);
+  };
+  const work = (): void => {
+    while (running < AT_ONCE) {
+      const n = next();
+      if (n === undefined) return;
+      begun.add(n);
+      running += 1;
+      void read(n).finally(() => {
+        running -= 1;
+        if (!ended.signal.aborted) work();
+      });
+    }
+  };
+  const want = (n: number): void => {
+    if (begun.has(n)) return;
+    urgent.push(n);
+    work();
+  };
+  return {
+    get: (n) => texts.get(n),
+    want,
+    wantAll() {
+      rest = files.map(({ n }) => n);
+      work();
+    },
+    retry(n) {
+      texts.delete(n);
+      want(n);
+      tell();
+    },
+    subscribe(changed) {
+      listeners.add(changed);
+      work();
+      return () => listeners.delete(changed);
+    },
+    version: () => version,
+    end() {
+      clearTimeout(timer);
+      ended.abort();
+    },
+  };
+}
+
+function withinBounds(files: readonly ApiFile[]): number[] {
+  let lines = 0;
+  return files
+    .filter(({ added, removed }) => {
+      lines += (added ?? 0) + (removed ?? 0);
+      return lines <= MOST_LINES;
+    })
+    .map(({ n }) => n);
+}

@@ -53,7 +53,7 @@ interface Props {
   onSelect: (range: LineRange | null) => void;
   onScroll?: () => void;
   /** The button in the gutter was pressed, or lines were drawn over from there. */
-  onGutter: (range: LineRange) => void;
+  onGutter: ((range: LineRange) => void) | null;
   renderHeader: (id: string) => ReactNode;
   renderNote: (id: string, key: string) => ReactNode;
 }
@@ -98,6 +98,7 @@ function View({
 
   const gutter = useRef(onGutter);
   gutter.current = onGutter;
+  const comments = onGutter !== null;
   const options = useMemo(
     () => ({
       theme: THEMES,
@@ -108,16 +109,16 @@ function View({
       hunkSeparators: 'line-info' as const,
       lineDiffType: 'word-alt' as const,
       stickyHeaders: true,
-      enableLineSelection: true,
-      enableGutterUtility: true,
+      enableLineSelection: comments,
+      enableGutterUtility: comments,
       lineHoverHighlight: 'number' as const,
       preferredHighlighter: 'highlights' as const,
       itemMetrics: { diffHeaderHeight: HEADER_PX, lineHeight: 20 },
       layout: { paddingTop: 0, paddingBottom: 400, gap: 0 },
       onGutterUtilityClick: (range: CodeViewLineSelection['range'], context: { item: { id: string } }) =>
-        gutter.current(rangeOf({ id: context.item.id, range })),
+        gutter.current?.(rangeOf({ id: context.item.id, range })),
     }),
-    [theme, layout],
+    [theme, layout, comments],
   );
   const selectedLines = useMemo(
     () =>

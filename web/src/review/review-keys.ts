@@ -69,7 +69,7 @@ export function useReviewKeys(review: Review, layout: Layout, setLayout: (layout
   useAction('next-risky', () => {
     const risky = files.filter(canRun);
     go(
-      risky.find((file) => files.indexOf(file) > position && !review.wasSeen(file)) ??
+      risky.find((file) => files.indexOf(file) >= position && !review.wasSeen(file)) ??
         risky.find((file) => !review.wasSeen(file)) ??
         risky[0],
     );

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { CALLERS } from '../harness.ts';
-import { createServerMachine, type ServerMachine } from '../server/place.ts';
+import { createServerMachine, enter, type ServerMachine } from '../server/place.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -16,53 +16,58 @@ export async function openBrowser(): Promise<Browser> {
 }
 
 export interface Reviewed extends AsyncDisposable {
-  readonly machine: ServerMachine;
   readonly page: Page;
   /** What the browser complained of: refused by the policy, or thrown. */
   readonly complaints: string[];
-  url(task: string): string;
 }
 
-/** The demo agent has done this; its review is open. */
-export async function review(
+export async function createPlace(
+  files: Record<string, string>,
+  tasks: Readonly<Record<string, string>>,
+): Promise<ServerMachine> {
+  const machine = await createServerMachine(CALLERS[0] ?? 'user', files);
+  await Promise.all(Object.entries(tasks).map(([name, goal]) => machine.runDemo(name, goal)));
+  return machine;
+}
+
+/** A browser of its own, signed in, at this address of the page. */
+export async function openPage(
   browser: Browser,
-  goal: string,
-  options: {
-    files?: Record<string, string>;
-    task?: string;
-    theme?: 'light' | 'dark';
-    before?: (machine: ServerMachine) => void;
-  } = {},
+  machine: ServerMachine,
+  path: string,
+  theme: 'light' | 'dark' = 'light',
 ): Promise<Reviewed> {
-  const machine = await createServerMachine(CALLERS[0] ?? 'user', options.files);
-  const task = options.task ?? 'work';
-  await machine.runDemo(task, goal);
-  options.before?.(machine);
   const context = await browser.newContext({
     viewport: { width: 1440, height: 900 },
-    colorScheme: options.theme ?? 'light',
+    colorScheme: theme,
     reducedMotion: 'reduce',
   });
+  const [name = '', ...value] = (await cookieOf(machine)).split('=');
+  await context.addCookies([{ name, value: value.join('='), url: `http://127.0.0.1:${machine.server.port}` }]);
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(20_000);
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('console', (message) => {
     if (message.type() === 'error') complaints.push(message.text());
   });
-  const url = (id: string): string => `http://127.0.0.1:${machine.server.port}/p/${machine.projectId}/t/${id}/changes`;
-  await page.goto(machine.server.link);
-  await page.goto(url(task));
-  return {
-    machine,
-    page,
-    complaints,
-    url,
-    async [Symbol.asyncDispose]() {
-      await context.close();
-      machine[Symbol.dispose]();
-    },
-  };
+  await page.goto(`http://127.0.0.1:${machine.server.port}/p/${machine.projectId}${path}`);
+  return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
+}
+
+export const openReview = (
+  browser: Browser,
+  machine: ServerMachine,
+  task: string,
+  theme?: 'light' | 'dark',
+): Promise<Reviewed> => openPage(browser, machine, `/t/${task}/changes`, theme);
+
+/** The link works once; the cookie that it gives is used by all. */
+const cookies = new WeakMap<ServerMachine, Promise<string>>();
+function cookieOf(machine: ServerMachine): Promise<string> {
+  let cookie = cookies.get(machine);
+  if (cookie === undefined) cookies.set(machine, (cookie = enter(machine.server)));
+  return cookie;
 }
 
 /** Nothing that WCAG A and AA or good practice finds fault with. */

@@ -1,7 +1,8 @@
 // test/web/review.test.ts: the review in a real browser: look, comment, choose, try, merge, undo, with the mouse and without.
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectAccessible, openBrowser, picture, review } from './review-place.ts';
+import type { ServerMachine } from '../server/place.ts';
+import { createPlace, expectAccessible, openBrowser, openReview, picture } from './review-place.ts';
 
 const LINES = Array.from({ length: 60 }, (_, i) => `export const value${i + 1} = ${i + 1}; // number ${i + 1}`);
 const FILES = {
@@ -19,11 +20,19 @@ const GOAL = [
   'delete: old.txt',
 ].join(' // ');
 
+// One machine for all: each test has a task of its own, and leaves the branch as it was.
 let browser: Browser;
+let machine: ServerMachine;
 beforeAll(async () => {
-  browser = await openBrowser();
+  [browser, machine] = await Promise.all([
+    openBrowser(),
+    createPlace(FILES, { look: GOAL, journey: GOAL, newer: GOAL, keys: GOAL, conflict: GOAL }),
+  ]);
 });
-afterAll(() => browser.close());
+afterAll(async () => {
+  await browser.close();
+  machine[Symbol.dispose]();
+});
 
 const bar = (page: Page): Locator => page.getByRole('region', { name: 'Merge' });
 const diff = (page: Page): Locator => page.getByRole('region', { name: 'Changes' });
@@ -32,8 +41,8 @@ const part = (page: Page, n: number): Locator =>
   page.getByRole('checkbox', { name: new RegExp(`^Take part ${n} of 2`) });
 
 test('somebody looks at changes, comments, takes files and parts, sees that it merges, merges and undoes it', async () => {
-  await using at = await review(browser, GOAL, { files: FILES });
-  const { page, machine } = at;
+  await using at = await openReview(browser, machine, 'journey');
+  const { page } = at;
   await bar(page)
     .getByText(/Merges cleanly onto/)
     .waitFor();
@@ -45,8 +54,14 @@ test('somebody looks at changes, comments, takes files and parts, sees that it m
 
   // A comment on a line, with the message as the agent will get it.
   await file(page, 'values.ts').click();
-  await diff(page).getByText('export const second').hover();
-  await page.getByTitle('Comment on this line').click();
+  const button = page.getByTitle('Comment on this line');
+  await expect
+    .poll(async () => {
+      await diff(page).getByText('export const second').hover();
+      return button.count();
+    })
+    .toBe(1);
+  await button.click();
   await page.getByRole('textbox', { name: /^Comment on line 2 of src\/values.ts/ }).fill('Keep the <b>old</b> name.');
   await picture(page, 'review-comment');
   await page.getByRole('button', { name: 'Add comment' }).click();
@@ -91,16 +106,19 @@ test('somebody looks at changes, comments, takes files and parts, sees that it m
   await page.keyboard.press('Shift+C');
   await page.getByRole('button', { name: 'Send to the agent' }).click();
   await expect
-    .poll(() => machine.events('work').some((event) => JSON.stringify(event).includes('Keep the <b>old</b> name.')), {
-      timeout: 20_000,
-    })
+    .poll(
+      () => machine.events('journey').some((event) => JSON.stringify(event).includes('Keep the <b>old</b> name.')),
+      {
+        timeout: 20_000,
+      },
+    )
     .toBe(true);
   expect(at.complaints).toEqual([]);
 });
 
 test('what can run code cannot be taken before its difference was opened, by any way', async () => {
-  await using at = await review(browser, GOAL, { files: FILES });
-  const { page, machine } = at;
+  await using at = await openReview(browser, machine, 'look');
+  const { page } = at;
   await bar(page)
     .getByText(/Merges cleanly onto/)
     .waitFor();
@@ -132,39 +150,18 @@ test('what can run code cannot be taken before its difference was opened, by any
   await bar(page).getByRole('button', { name: 'Merge 6 files' }).click();
   await bar(page).getByText('6 files merged into main').waitFor();
   expect(machine.has('package.json')).toBe(true);
-});
-
-test('a conflict is shown before anything is pressed, and the file can be left out', async () => {
-  await using at = await review(browser, GOAL, {
-    files: FILES,
-    before: (machine) => {
-      machine.write('src/values.ts', FILES['src/values.ts'].replace('value2 ', 'mine '));
-      machine.git('commit', '-qam', 'mine');
-    },
-  });
-  const { page, machine } = at;
-  await bar(page).getByText('1 file would conflict').waitFor();
-  await picture(page, 'review-conflict');
-  const merge = bar(page).getByRole('button', { name: /^Merge \d/ });
-  expect(await merge.isDisabled()).toBe(true);
-  expect(await file(page, 'values.ts').innerText()).toContain('conflict');
-  await bar(page).getByRole('button', { name: 'Leave it out' }).click();
-  await bar(page)
-    .getByText(/Merges cleanly onto/)
-    .waitFor();
-  await merge.click();
-  await bar(page).getByText('4 files merged into main').waitFor();
-  expect(machine.read('src/values.ts')).toContain('mine = 2');
+  await bar(page).getByRole('button', { name: 'Undo' }).click();
+  await bar(page).getByRole('button', { name: 'Merge 6 files' }).waitFor();
 });
 
 test('what is shown stays as it is while the agent goes on, and says that there is newer', async () => {
-  await using at = await review(browser, GOAL, { files: FILES });
-  const { page, machine } = at;
+  await using at = await openReview(browser, machine, 'newer');
+  const { page } = at;
   await file(page, 'values.ts').click();
   await page.getByRole('checkbox', { name: 'Viewed src/values.ts' }).click();
   await page.getByRole('checkbox', { name: 'Viewed src/new.ts' }).click();
   await page.getByText('2 of 8 files viewed').waitFor();
-  await machine.server.call('POST', '/api/tasks/work/send', { text: 'write: src/new.ts export const never = 0;' });
+  await machine.server.call('POST', '/api/tasks/newer/send', { text: 'write: src/new.ts export const never = 0;' });
   await page.getByText('1 file changed since you opened this.').waitFor({ timeout: 30_000 });
   await page.getByRole('button', { name: 'Open src/new.ts' }).click();
   await diff(page).getByText('export const when').waitFor();
@@ -176,8 +173,8 @@ test('what is shown stays as it is while the agent goes on, and says that there 
 });
 
 test('all of it can be done with keys alone', async () => {
-  await using at = await review(browser, GOAL, { files: FILES });
-  const { page, machine } = at;
+  await using at = await openReview(browser, machine, 'keys');
+  const { page } = at;
   await bar(page)
     .getByText(/Merges cleanly onto/)
     .waitFor();
@@ -194,8 +191,8 @@ test('all of it can be done with keys alone', async () => {
   // On to a part of a file: not this one; and a comment there.
   await keys('Control+f');
   await page.keyboard.type('NUMBER 50');
-  await page.getByText('1 of 1').waitFor();
-  await keys('Enter', 'Escape', 'h');
+  await page.getByText('1 of 2', { exact: true }).waitFor();
+  await keys('Enter', 'Enter', 'Escape', 'h');
   await expect.poll(() => file(page, 'values.ts').getAttribute('aria-checked')).toBe('mixed');
   await keys('c');
   await page.getByRole('textbox', { name: /^Comment on line 50/ }).waitFor();
@@ -215,11 +212,14 @@ test('all of it can be done with keys alone', async () => {
   await bar(page).getByText('6 files merged into main').waitFor();
   expect(machine.read('src/values.ts')).toContain('second');
   expect(machine.read('src/values.ts')).not.toContain('NUMBER');
+  await bar(page).getByRole('button', { name: 'Undo' }).press('Enter');
+  await bar(page).getByRole('button', { name: 'Merge 6 files' }).waitFor();
+  expect(machine.has('package.json')).toBe(false);
 });
 
 describe.each(['light', 'dark'] as const)('in the %s', (theme) => {
   test('the review has nothing that keeps anybody out, and forced into a narrow window it stays whole', async () => {
-    await using at = await review(browser, GOAL, { files: FILES, theme });
+    await using at = await openReview(browser, machine, 'look', theme);
     const { page } = at;
     await bar(page)
       .getByText(/Merges cleanly onto/)
@@ -244,4 +244,23 @@ describe.each(['light', 'dark'] as const)('in the %s', (theme) => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(320);
     expect(at.complaints).toEqual([]);
   });
+});
+
+test('a conflict is shown before anything is pressed, and the file can be left out', async () => {
+  machine.write('src/values.ts', FILES['src/values.ts'].replace('value2 ', 'mine '));
+  machine.git('commit', '-qam', 'mine');
+  await using at = await openReview(browser, machine, 'conflict');
+  const { page } = at;
+  await bar(page).getByText('1 file would conflict').waitFor();
+  await picture(page, 'review-conflict');
+  const merge = bar(page).getByRole('button', { name: /^Merge \d/ });
+  expect(await merge.isDisabled()).toBe(true);
+  expect(await file(page, 'values.ts').innerText()).toContain('conflict');
+  await bar(page).getByRole('button', { name: 'Leave it out' }).click();
+  await bar(page)
+    .getByText(/Merges cleanly onto/)
+    .waitFor();
+  await merge.click();
+  await bar(page).getByText('4 files merged into main').waitFor();
+  expect(machine.read('src/values.ts')).toContain('mine = 2');
 });

@@ -5,6 +5,8 @@ import { readPreference } from '../look/preferences.ts';
 import { ACTION_IDS, isBound, keysOf, runAction } from './registry.ts';
 
 const SEQUENCE_MS = 1200;
+/** What has the keyboard to itself. A toast calls itself a dialog too, but not a modal one. */
+const OVER = '[role="dialog"]:not([aria-modal="false"]),[role="menu"],[role="listbox"]';
 
 export function useKeyboard(): void {
   useEffect(() => {
@@ -20,8 +22,7 @@ export function useKeyboard(): void {
         return;
       }
       if (inTerminal(event.target)) return;
-      // A dialog or a menu has the keyboard to itself.
-      if (single && document.querySelector('[role="dialog"],[role="menu"],[role="listbox"]') !== null) return;
+      if (single && document.querySelector(OVER) !== null) return;
       if (single && pressed.length === 1 && !readPreference('single-keys', true)) return;
       // On a button, a box or a link, Enter and Space press it.
       if (

@@ -52,11 +52,11 @@ function Field({
   const review = useReview();
   const [text, setText] = useState('');
   const wanted = useDeferredValue(text);
-  const [at, setAt] = useState(0);
+  const [at, setAt] = useState(-1);
   const { textsVersion, files, texts } = review;
   const found = useMemo(() => lookFor(wanted, files, texts), [wanted, files, texts, textsVersion]);
   useEffect(() => fieldRef.current?.focus(), [fieldRef]);
-  useEffect(() => setAt(0), [wanted]);
+  useEffect(() => setAt(-1), [wanted]);
 
   const show = (index: number): void => {
     const one = found[(index + found.length) % found.length];
@@ -81,7 +81,7 @@ function Field({
         onChange={(event) => setText(event.target.value)}
         onKeyDown={(event) => {
           if (event.key === 'Escape') onClose();
-          else if (event.key === 'Enter') show(event.shiftKey ? at - 1 : review.cursor === null ? at : at + 1);
+          else if (event.key === 'Enter') show(event.shiftKey ? at - 1 : at + 1);
           else return;
           event.preventDefault();
         }}
@@ -92,7 +92,7 @@ function Field({
           ? ''
           : found.length === 0
             ? 'nothing'
-            : `${at + 1} of ${found.length}${found.length === MOST ? '+' : ''}`}
+            : `${Math.max(0, at) + 1} of ${found.length}${found.length === MOST ? '+' : ''}`}
       </span>
       <IconButton size="small" label="Previous match" disabled={found.length === 0} onClick={() => show(at - 1)}>
         <ChevronUp size={16} aria-hidden />

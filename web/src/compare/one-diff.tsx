@@ -125,7 +125,7 @@ function Shown({
       onSelect={() => undefined}
       onGutter={null}
       renderHeader={() => (
-        <div className="flex h-11 items-center gap-2 border-b border-line bg-panel px-3 font-sans text-base">
+        <div className="flex h-11 items-center gap-2 border-b border-line bg-panel px-3 font-sans text-base text-text">
           {against === 'ab' || file === null ? null : <KindLetter kind={file.kind} />}
           <Path path={both.path} />
           <span className="grow" />
@@ -137,7 +137,7 @@ function Shown({
         </div>
       )}
       renderNote={() => (
-        <div className="border-b border-line bg-panel px-4 py-2 font-sans text-base">
+        <div className="border-b border-line bg-panel px-4 py-2 font-sans text-base text-text">
           {words.map((word) => (
             <p key={word} className="wrap-anywhere">
               {word}

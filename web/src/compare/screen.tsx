@@ -20,8 +20,8 @@ import { TakeBar } from './take-bar.tsx';
 
 const route = getRouteApi('/p/$project/compare/$a/$b');
 const AGAINST = [
-  { value: 'a', label: 'A' },
-  { value: 'b', label: 'B' },
+  { value: 'a', label: 'What A changed' },
+  { value: 'b', label: 'What B changed' },
   { value: 'ab', label: 'A against B' },
 ] as const;
 const LAYOUTS = [

@@ -11,7 +11,7 @@ import { snippetOf } from './comments.ts';
 import type { Comment } from './comments.ts';
 import { linesOfText, useReview } from './review-state.ts';
 
-const CARD = 'mx-3 my-2 max-w-3xl rounded-lg border bg-bg p-3 font-sans text-base';
+const CARD = 'mx-3 my-2 max-w-3xl rounded-lg border bg-bg p-3 font-sans text-base text-text';
 
 const linesIn = ({ from, to }: { from: number; to: number }): string =>
   from === to ? `line ${from}` : `lines ${from}–${to}`;

@@ -26,7 +26,7 @@ export function FileHeader({ file }: { file: ApiFile }): ReactNode {
   return (
     <div
       data-file={file.n}
-      className={`flex h-11 items-center gap-1.5 border-b border-line pr-3 pl-1 font-sans text-base ${review.current === file ? 'bg-raised' : 'bg-panel'}`}
+      className={`flex h-11 items-center gap-1.5 border-b border-line pr-3 pl-1 font-sans text-base text-text ${review.current === file ? 'bg-raised' : 'bg-panel'}`}
     >
       <IconButton
         size="small"

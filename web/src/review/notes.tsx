@@ -73,7 +73,9 @@ function Facts({ file }: { file: ApiFile }): ReactNode {
   const sentences = sentencesOf(review, file);
   const risky = canRun(file);
   return (
-    <div className={`border-b border-line px-4 py-2 font-sans text-base ${risky ? 'bg-warn-bg' : 'bg-panel'}`}>
+    <div
+      className={`border-b border-line px-4 py-2 font-sans text-base text-text ${risky ? 'bg-warn-bg' : 'bg-panel'}`}
+    >
       {risky ? (
         <div className="flex gap-2">
           <TriangleAlert size={16} aria-hidden className="mt-0.5 shrink-0 text-warn" />

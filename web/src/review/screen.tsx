@@ -41,9 +41,17 @@ export function ReviewScreen({
   changes: ApiChanges;
   newer: ReactNode;
 }): ReactNode {
-  const review = useReviewState(task.id, changes);
+  const state = useReviewState(task.id, changes);
   const [layout, setLayout] = usePreference<Layout>('layout', 'unified');
   const [pane, setPane] = useState<'files' | 'diff'>('files');
+  // In a narrow window, going to a file means turning to the diff.
+  const review: Review = {
+    ...state,
+    goTo(file) {
+      setPane('diff');
+      state.goTo(file);
+    },
+  };
   const [filter, setFilter] = useState('');
   const field = useRef<HTMLInputElement>(null);
   useAction('filter', () => field.current?.focus());

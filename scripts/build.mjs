@@ -48,7 +48,7 @@ async function buildPage() {
   const add = (path) => {
     hash.update(`${path}\n`).update(readFileSync(join(root, path)));
   };
-  for (const dir of ['web', 'src/protocol', 'src/lib'])
+  for (const dir of ['web', 'src/protocol', 'src/client', 'src/lib'])
     for (const entry of readdirSync(join(root, dir), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name).slice(root.length))

@@ -201,7 +201,11 @@ function readUrl(request: IncomingMessage): URL {
   const target = request.url ?? '';
   if (!target.startsWith('/') || target.startsWith('//') || target.length > 8192)
     throw new Refusal(400, 'request.invalid', 'This is no address of this server.');
-  return new URL(`http://here${target}`);
+  const url = new URL(`http://here${target}`);
+  // Dots that mean another address, in whatever spelling, and what a reader would have to guess at.
+  if (url.pathname !== target.split('?')[0])
+    throw new Refusal(400, 'request.invalid', 'This is no address of this server.');
+  return url;
 }
 
 async function makeServer(

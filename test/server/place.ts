@@ -64,7 +64,10 @@ async function startServer(machine: AgentMachine, more: readonly string[]): Prom
   const key = readFileSync(join(machine.stateDir, 'server/key'), 'utf8').trim();
   const raw: RunningServer['raw'] = (method, path, headers, body) =>
     new Promise((resolve, reject) => {
-      const asked = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
+      // Of a DELETE it would send the body without its length.
+      const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
+      const all = { ...length, ...headers };
+      const asked = request({ host: '127.0.0.1', port, method, path, headers: all, agent: false }, (response) => {
         let text = '';
         response.setEncoding('utf8');
         response.on('data', (chunk: string) => (text += chunk));

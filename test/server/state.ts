@@ -1,9 +1,15 @@
 // test/server/state.ts: tasks as files, without sandboxes: as many as a test wants, each with a log that grows as the test says.
+import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { giveTo, type Machine } from '../harness.ts';
 import { identityOf } from '../../src/lib/liveness.ts';
 import { openEvents, type EventLog } from '../../src/store/events.ts';
+
+/** Somebody who lives, does nothing, and may be killed. */
+const RUNNER = spawn('sleep', ['3600'], { stdio: 'ignore' });
+RUNNER.unref();
+process.on('exit', () => void RUNNER.kill('SIGKILL'));
 
 export interface PaperTask {
   readonly id: string;
@@ -56,8 +62,7 @@ export function paperTask(
     revealed: [],
     base,
     objectFormat: 'sha1',
-    // Whoever makes it is its runner.
-    runner: identityOf(process.pid),
+    runner: identityOf(RUNNER.pid ?? 0),
     user: { uid: 0, gid: 0 },
     settled: [],
     ignoredDiscarded: false,

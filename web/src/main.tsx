@@ -4,7 +4,7 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { CSPProvider } from '@base-ui/react/csp-provider';
-import { ApiFailure } from './api/client.ts';
+import { ApiRefusal } from './api/client.ts';
 import { LiveProvider } from './live/live.tsx';
 import { keepRows } from './live/rows.ts';
 import { connectLive } from './live/socket.ts';
@@ -17,7 +17,7 @@ const client = new QueryClient({
     queries: {
       // The server says when something changes.
       staleTime: Number.POSITIVE_INFINITY,
-      retry: (count, error) => count < 2 && (!(error instanceof ApiFailure) || error.status === 0),
+      retry: (count, error) => count < 2 && (!(error instanceof ApiRefusal) || error.status === 0),
       retryDelay: 400,
     },
   },

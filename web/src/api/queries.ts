@@ -17,11 +17,11 @@ export const keys = {
 };
 
 export const useAbout = (): UseQueryResult<ApiAbout> =>
-  useQuery({ queryKey: keys.about, queryFn: async ({ signal }) => api.about(signal), staleTime: 60_000 });
+  useQuery({ queryKey: keys.about, queryFn: async () => api.about(), staleTime: 60_000 });
 
 export const projectsQuery = queryOptions({
   queryKey: keys.projects,
-  queryFn: async ({ signal }) => api.projects(signal),
+  queryFn: async () => api.projects(),
 });
 
 export const useProjects = (): UseQueryResult<ApiProject[]> =>
@@ -30,14 +30,14 @@ export const useProjects = (): UseQueryResult<ApiProject[]> =>
 export const useBranches = (project: string): UseQueryResult<ApiBranches> =>
   useQuery({
     queryKey: keys.branches(project),
-    queryFn: async ({ signal }) => api.branches(project, signal),
+    queryFn: async () => api.branches(project),
     staleTime: 10_000,
   });
 
 /** All tasks of all projects: the order of attention does not stop at a project. */
-export const tasksQuery = queryOptions({ queryKey: keys.tasks, queryFn: async ({ signal }) => api.tasks({}, signal) });
+export const tasksQuery = queryOptions({ queryKey: keys.tasks, queryFn: async () => api.tasks({}) });
 
 export const useTasks = (): UseQueryResult<ApiTasks> => useQuery(tasksQuery);
 
 export const useTask = (task: string): UseQueryResult<ApiTaskDetail> =>
-  useQuery({ queryKey: keys.task(task), queryFn: async ({ signal }) => api.task(task, signal) });
+  useQuery({ queryKey: keys.task(task), queryFn: async () => api.task(task) });

@@ -16,7 +16,7 @@ export function AddRule({ project, onClose }: { project: string; onClose: () => 
   const [scope, setScope] = useState<'project' | 'always'>('project');
   const client = useQueryClient();
   const add = useMutation({
-    mutationFn: async () => api.changeProjectRule(project, { action, rule: rule.trim(), scope }),
+    mutationFn: async () => api.changeRule({ project }, { action, rule: rule.trim(), scope }),
     onSuccess: async ({ text }) => {
       await client.invalidateQueries({ queryKey: ['network'] });
       onClose();

@@ -35,7 +35,7 @@ export function NetworkPage(): ReactNode {
       <div className="flex flex-wrap items-start justify-between gap-3">
         <div className="min-w-0">
           <h1 className="text-xl font-semibold">Network</h1>
-          <p className="mt-1 max-w-prose text-muted">
+          <p className="mt-1 text-muted">
             Everything is blocked unless a rule allows it. Allowing a host lets the agent send data to it.
           </p>
         </div>
@@ -118,8 +118,7 @@ function useNetwork(project: string, task: string | null) {
   const { data: tasks } = useTasks();
   const query = useQuery({
     queryKey: keys.network(project, task),
-    queryFn: async ({ signal }): Promise<ApiNetwork> =>
-      api.network({ project, ...(task === null ? {} : { task }) }, signal),
+    queryFn: async (): Promise<ApiNetwork> => api.network({ project, ...(task === null ? {} : { task }) }),
     staleTime: 0,
   });
   const running = (tasks?.tasks ?? [])

@@ -19,13 +19,16 @@ export function Agents({ agents, standard }: { agents: readonly ApiAgent[]; stan
               <span className="font-medium">{cleanLine(agent.title)}</span>
               <SignIn state={agent.installed ? agent.signedIn : 'missing'} />
             </p>
-            <p className="text-sm wrap-anywhere text-muted">
-              {agent.installed
-                ? `${agent.version === null ? '' : `Version ${cleanLine(agent.version)}, `}${cleanLine(agent.from ?? 'installed')}`
-                : 'Not installed'}
-              {agent.name === standard ? ' · used unless another is chosen' : ''}
-            </p>
-            {agent.signIn === null ? null : <p className="text-sm wrap-anywhere">{cleanLine(agent.signIn)}</p>}
+            {agent.installed ? (
+              <p className="text-sm wrap-anywhere text-muted">
+                {agent.version === null ? '' : `Version ${cleanLine(agent.version)}, `}
+                {cleanLine(agent.from ?? 'installed')}
+                {agent.name === standard ? '; used unless another is chosen' : ''}
+              </p>
+            ) : null}
+            {agent.signIn === null ? null : (
+              <p className="mb-1 grow text-sm wrap-anywhere text-muted">{cleanLine(agent.signIn)}</p>
+            )}
             {!agent.installed ? (
               <Copyable text={`ags agents install ${agent.name}`} />
             ) : agent.signedIn === 'no' || agent.signedIn === 'expired' ? (

@@ -17,7 +17,7 @@ export function Storage(): ReactNode {
   const client = useQueryClient();
   const { data, error, refetch } = useQuery({
     queryKey: keys.storage,
-    queryFn: async ({ signal }) => api.storage(signal),
+    queryFn: async () => api.storage(),
     staleTime: 0,
   });
   const clean = useMutation({

@@ -17,7 +17,8 @@ export function useHere(): Here {
   useEffect(() => {
     if (params.project !== undefined && params.project !== last) setLast(params.project);
   }, [params.project, last, setLast]);
-  return { project: params.project ?? last, task: params.task ?? null };
+  const { data: projects } = useProjects();
+  return { project: params.project ?? last ?? projects?.[0]?.id ?? null, task: params.task ?? null };
 }
 
 export function useHereProject(): ApiProject | null {

@@ -113,7 +113,7 @@ export function useRuleChange(task: string, onRetry?: (host: string) => void) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: async (change: { action: 'allow' | 'deny'; rule: string; scope: 'run' | 'project' }) =>
-      api.changeTaskRule(task, change),
+      api.changeRule({ task }, change),
     onSuccess: async ({ text }, { action, rule }) => {
       const again = { label: 'Tell the agent to retry', do: () => onRetry?.(rule) };
       say(cleanLine(text), action === 'allow' && onRetry !== undefined ? { action: again } : {});

@@ -71,7 +71,7 @@ function Open({ task }: { task: ApiTaskDetail }): ReactNode {
   return (
     <div className="flex min-h-full flex-col lg:h-full">
       <TaskHeader task={task} onPanel={open} />
-      <div className="grid min-h-0 grow lg:grid-cols-[minmax(0,1fr)_20rem] xl:grid-cols-[minmax(0,1fr)_24rem]">
+      <div className="grid min-h-0 grow grid-cols-[minmax(0,1fr)] lg:grid-cols-[minmax(0,1fr)_20rem] xl:grid-cols-[minmax(0,1fr)_24rem]">
         <div className="flex h-[75vh] min-h-96 flex-col lg:h-auto lg:min-h-0">
           <Timeline
             items={items}

@@ -137,7 +137,7 @@ function useTaskNetwork(task: ApiTaskDetail) {
   const live = useLive();
   const client = useQueryClient();
   const key = keys.network(task.project, task.id);
-  const query = useQuery({ queryKey: key, queryFn: async ({ signal }) => api.network({ task: task.id }, signal) });
+  const query = useQuery({ queryKey: key, queryFn: async () => api.network({ task: task.id }) });
   const loaded = query.data !== undefined;
   useEffect(() => {
     if (!task.live || !loaded) return undefined;

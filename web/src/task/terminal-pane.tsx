@@ -11,7 +11,7 @@ import { socketAddress } from '../api/client.ts';
 import { useShownTheme } from '../look/theme.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { PaneFrame } from './pane-frame.tsx';
-import { terminalDocument } from './terminal-document.ts';
+import { allowTerminalStyles } from './terminal-styles.ts';
 
 const SCROLLBACK = 5000;
 
@@ -23,9 +23,9 @@ export default function TerminalPane({ task, onClose }: { task: ApiTaskDetail; o
   const theme = useShownTheme();
   useEffect(() => {
     if (box.current === null) return undefined;
-    const own = terminalDocument(document);
+    const place = box.current;
+    const refuseStyles = allowTerminalStyles(document);
     const terminal = new Terminal({
-      documentOverride: own.document,
       scrollback: SCROLLBACK,
       fontFamily: "'JetBrains Mono Variable', monospace",
       fontSize: 13,
@@ -35,7 +35,7 @@ export default function TerminalPane({ task, onClose }: { task: ApiTaskDetail; o
     });
     const fit = new FitAddon();
     terminal.loadAddon(fit);
-    terminal.open(box.current);
+    terminal.open(place);
     const socket = new WebSocket(socketAddress(`/api/tasks/${task.id}/terminal`));
     socket.binaryType = 'arraybuffer';
     const resize = (): void => {
@@ -44,7 +44,7 @@ export default function TerminalPane({ task, onClose }: { task: ApiTaskDetail; o
         socket.send(JSON.stringify({ resize: { cols: terminal.cols, rows: terminal.rows } }));
     };
     const watch = new ResizeObserver(resize);
-    watch.observe(box.current);
+    watch.observe(place);
     socket.addEventListener('open', () => {
       setState('open');
       resize();
@@ -66,7 +66,7 @@ export default function TerminalPane({ task, onClose }: { task: ApiTaskDetail; o
       watch.disconnect();
       socket.close();
       terminal.dispose();
-      own.dispose();
+      refuseStyles();
     };
   }, [task.id, tries, theme]);
   return (

@@ -97,13 +97,14 @@ export function Composer({ project }: { project: string }): ReactNode {
       ) : null}
       <div className="flex flex-wrap items-center gap-2 border-t border-line px-3 py-2">
         <Chips project={project} choices={choices} onChange={change} />
-        <div className="grow" />
-        <span className="hidden text-muted lg:inline">
-          <Keys keys="mod+enter" />
-        </span>
-        <Button type="submit" look="primary" disabled={goals.length === 0 || start.isPending}>
-          {start.isPending ? 'Starting…' : started > 1 ? `Start ${started} tasks` : 'Start'}
-        </Button>
+        <div className="ml-auto flex items-center gap-2">
+          <span className="hidden text-muted xl:inline">
+            <Keys keys="mod+enter" />
+          </span>
+          <Button type="submit" look="primary" disabled={goals.length === 0 || start.isPending}>
+            {start.isPending ? 'Starting…' : started > 1 ? `Start ${started} tasks` : 'Start'}
+          </Button>
+        </div>
       </div>
     </form>
   );

@@ -79,9 +79,9 @@ function useFound(
   const { words, fits } = useMemo(() => parseSearch(late), [late]);
   const { data, isFetching } = useQuery({
     queryKey: keys.search(project, words),
-    queryFn: async ({ signal }) => {
+    queryFn: async () => {
       await new Promise((done) => setTimeout(done, 200));
-      return api.tasks({ project, q: words }, signal);
+      return api.tasks({ project, q: words });
     },
     enabled: words !== '',
     staleTime: 5000,

@@ -79,7 +79,7 @@ export function TaskActionsProvider({ children }: { children: ReactNode }): Reac
       },
       goOn(task) {
         stopped.current.delete(task.id);
-        void each([task], async ({ id }) => api.continueTask(id));
+        void each([task], async ({ id }) => api.continue(id));
       },
       fork: (task) => setAsking({ what: 'fork', task }),
       remove: (tasks, after) => setAsking({ what: 'remove', tasks, after }),
@@ -118,7 +118,7 @@ function RemoveDialog({
   const unmerged = tasks.filter(({ state, files }) => state !== 'merged' && state !== 'discarded' && (files ?? 0) > 0);
   const remove = async (): Promise<void> => {
     setBusy(true);
-    const done = await Promise.allSettled(tasks.map(async ({ id }) => api.removeTask(id, true)));
+    const done = await Promise.allSettled(tasks.map(async ({ id }) => api.removeTask(id, { force: true })));
     const failed = done.find((one) => one.status === 'rejected');
     await client.invalidateQueries({ queryKey: keys.tasks });
     onClose();

@@ -61,7 +61,7 @@ export function TaskList({ tasks, parallel }: { tasks: readonly ApiTask[]; paral
 
   return (
     <>
-      <div role="table" aria-label="Tasks" aria-rowcount={lines.length + 1} ref={box}>
+      <div role="table" aria-label="Tasks" aria-rowcount={lines.length + 1} ref={box} className="@container">
         <div role="row" aria-rowindex={1} className="unseen">
           {HEADS.map((head) => (
             <span key={head} role="columnheader">

@@ -12,9 +12,11 @@ import { Menu, MenuItem } from '../ui/menu.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 import { useTaskActions } from './task-actions.tsx';
 
-/** The same for every row of every group, so that columns stand below each other. */
-export const COLUMNS =
-  'grid grid-cols-[1.5rem_minmax(0,1fr)_auto] items-center gap-x-3 lg:grid-cols-[1.5rem_7.5rem_minmax(0,1.5fr)_minmax(0,1fr)_4rem_4.5rem_9rem_8.5rem]';
+/** The same for every row of every group, so that columns stand below each other. What has no room goes below the goal. */
+const COLUMNS =
+  'grid grid-cols-[1.5rem_minmax(0,1fr)_auto] items-center gap-x-3 @2xl:grid-cols-[1.5rem_7.5rem_minmax(0,1fr)_4rem_8.5rem_7.5rem] @5xl:grid-cols-[1.5rem_7.5rem_minmax(0,1.4fr)_minmax(0,1fr)_4rem_4.5rem_8.5rem_7.5rem]';
+const WIDE = 'hidden @2xl:block';
+const WIDEST = 'hidden @5xl:block';
 
 interface RowProps {
   readonly task: ApiTask;
@@ -43,11 +45,11 @@ export const TaskRow = memo(function TaskRow(props: RowProps): ReactNode {
           label={`Select ${cleanLine(task.title, 60)}`}
         />
       </span>
-      <span role="cell" className={`hidden lg:block ${nested ? 'pl-4' : ''}`}>
+      <span role="cell" className={`${WIDE} ${nested ? 'pl-4' : ''}`}>
         <StateBadge state={task.state} />
       </span>
-      <div role="cell" className={`min-w-0 ${nested ? 'lg:pl-4' : ''}`}>
-        <span className="mb-0.5 block lg:hidden">
+      <div role="cell" className={`min-w-0 ${nested ? '@2xl:pl-4' : ''}`}>
+        <span className="mb-0.5 block @2xl:hidden">
           <StateBadge state={task.state} />
         </span>
         <Link
@@ -55,32 +57,32 @@ export const TaskRow = memo(function TaskRow(props: RowProps): ReactNode {
           to="/p/$project/t/$task"
           params={{ project: task.project, task: task.id }}
           search={{}}
-          className="block truncate font-medium hover:underline"
+          className="line-clamp-2 font-medium wrap-anywhere hover:underline @2xl:line-clamp-1"
         >
           {cleanLine(task.title, 200)}
         </Link>
         <p className="truncate text-sm text-muted">
           {cleanLine(task.name)}
           {task.agentTitle === null ? '' : ` · ${cleanLine(task.agentTitle)}`}
-          <span className="lg:hidden">
+          <span className="@2xl:hidden">
             {' · '}
             <Elapsed from={task.startedAtMs} to={task.endedAtMs} />
           </span>
         </p>
-        <div className="text-sm lg:hidden">
+        <div className="text-sm @5xl:hidden">
           <Doing task={task} />
         </div>
       </div>
-      <div role="cell" className="hidden min-w-0 text-sm lg:block">
+      <div role="cell" className={`${WIDEST} min-w-0 text-sm`}>
         <Doing task={task} />
       </div>
-      <span role="cell" className="hidden text-right text-sm text-muted lg:block">
+      <span role="cell" className={`${WIDE} text-right text-sm text-muted`}>
         <Elapsed from={task.startedAtMs} to={task.endedAtMs} />
       </span>
-      <span role="cell" className="hidden text-right text-sm text-muted lg:block">
+      <span role="cell" className={`${WIDEST} text-right text-sm text-muted`}>
         <Cost costMicros={task.costMicros} tokens={task.tokens} />
       </span>
-      <span role="cell" className="hidden justify-end gap-2 text-sm text-muted lg:flex">
+      <span role="cell" className="hidden justify-end gap-2 text-sm text-muted @2xl:flex">
         {task.risky > 0 ? (
           <TriangleAlert size={16} className="shrink-0 text-warn" aria-label={`${task.risky} can run code`} />
         ) : null}
@@ -240,7 +242,7 @@ export function AttemptsRow({
           <Sign size={16} aria-hidden />
         </IconButton>
       </span>
-      <span role="cell" className="hidden font-medium text-muted lg:block">
+      <span role="cell" className={`${WIDE} font-medium text-muted`}>
         {tasks.length} attempts
       </span>
       <div role="cell" className="min-w-0">
@@ -251,14 +253,14 @@ export function AttemptsRow({
           {[...new Set(tasks.map((task) => cleanLine(task.agentTitle ?? '')))].join(' and ')}
         </p>
       </div>
-      <div role="cell" className="hidden min-w-0 flex-wrap gap-x-3 text-sm lg:flex">
+      <div role="cell" className="hidden min-w-0 flex-wrap gap-x-3 text-sm @5xl:flex">
         {tasks.map((task) => (
           <StateBadge key={task.id} state={task.state} />
         ))}
       </div>
-      <span role="cell" className="hidden lg:block" />
-      <span role="cell" className="hidden lg:block" />
-      <span role="cell" className="hidden lg:block" />
+      <span role="cell" className={WIDE} />
+      <span role="cell" className={WIDEST} />
+      <span role="cell" className={WIDE} />
       <span role="cell" className="flex justify-end">
         {second === undefined ? null : (
           <LinkButton

@@ -1,7 +1,7 @@
 // web/src/ui/states.tsx: what is shown while there is nothing, not yet, or not at all.
 import type { ReactNode } from 'react';
 import { useEffect, useState } from 'react';
-import { ApiFailure } from '../api/client.ts';
+import { ApiRefusal } from '../api/client.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Button } from './button.tsx';
 
@@ -18,7 +18,7 @@ export function Empty({ title, icon, children }: { title: string; icon?: ReactNo
 /** What failed, the command that helps, and another try. */
 export function Failure({ error, retry, title }: { error: unknown; retry?: () => void; title?: string }): ReactNode {
   const message = error instanceof Error ? cleanLine(error.message) : 'Something went wrong.';
-  const hint = error instanceof ApiFailure ? error.hint : null;
+  const hint = error instanceof ApiRefusal ? (error.hint ?? null) : null;
   return (
     <div role="alert" className="m-4 rounded-lg border border-bad bg-bad-bg p-4">
       <p className="font-medium text-bad">{title ?? message}</p>

@@ -2,7 +2,7 @@
 import { Toast } from '@base-ui/react/toast';
 import { X } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { ApiFailure } from '../api/client.ts';
+import { ApiRefusal } from '../api/client.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Button, IconButton } from './button.tsx';
 
@@ -29,7 +29,7 @@ export function say(title: string, options: { about?: string; action?: { label: 
 
 /** What went wrong and what helps. Stays until it is closed. */
 export function sayFailure(error: unknown, what?: string): void {
-  const failure = error instanceof ApiFailure ? error : null;
+  const failure = error instanceof ApiRefusal ? error : null;
   const message = error instanceof Error ? cleanLine(error.message) : 'Something went wrong.';
   manager.add({
     type: 'failure',

@@ -57,7 +57,7 @@ function useText(
 ): { data: ApiFileText | undefined; error: unknown; isLoading: boolean } {
   const { data, error, isLoading } = useQuery({
     queryKey: ['file-text', side.task.id, side.changes.id, file?.n ?? null],
-    queryFn: async ({ signal }) => api.file(side.task.id, side.changes.id, file?.n ?? 0, signal),
+    queryFn: async () => api.file(side.task.id, side.changes.id, file?.n ?? 0),
     enabled: file !== null,
     gcTime: 30_000,
   });

@@ -53,7 +53,7 @@ function useSide(id: string): { side: Side | null; error: unknown } {
   const task = useTask(id);
   const changes = useQuery({
     queryKey: [...keys.changes(id), 'compared'],
-    queryFn: async ({ signal }) => api.changes(id, signal),
+    queryFn: async () => api.changes(id),
     gcTime: 0,
   });
   const side =

@@ -35,9 +35,9 @@ export function createFileTexts(
   const texts = new Map<number, FileText>();
   const begun = new Set<number>();
   const listeners = new Set<() => void>();
-  const ended = new AbortController();
   const urgent: number[] = [];
   let rest = withinBounds(files.filter(shown));
+  let ended = false;
   let running = 0;
   let version = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -56,7 +56,8 @@ export function createFileTexts(
     const file = all.find((one) => one.n === n);
     if (file === undefined) return;
     try {
-      const given = await api.file(task, id, n, ended.signal);
+      const given = await api.file(task, id, n);
+      if (ended) return;
       const lines = given.patch.includes('\n@@ ');
       texts.set(n, {
         state: 'ready',
@@ -64,7 +65,7 @@ export function createFileTexts(
         why: given.why,
       });
     } catch (error) {
-      if (ended.signal.aborted) return;
+      if (ended) return;
       begun.delete(n);
       texts.set(n, { state: 'failed', error });
     }
@@ -78,7 +79,7 @@ export function createFileTexts(
       running += 1;
       void read(n).finally(() => {
         running -= 1;
-        if (!ended.signal.aborted) work();
+        if (!ended) work();
       });
     }
   };
@@ -107,7 +108,7 @@ export function createFileTexts(
     version: () => version,
     end() {
       clearTimeout(timer);
-      ended.abort();
+      ended = true;
     },
   };
 }

@@ -26,7 +26,7 @@ function Review({ id }: { id: string }): ReactNode {
   const latest = useQuery({
     // Whenever the task has gone on, it is looked at again; what is shown stays as it is.
     queryKey: [...keys.changes(id), task?.seq ?? 0],
-    queryFn: async ({ signal }) => api.changes(id, signal),
+    queryFn: async () => api.changes(id),
     enabled: task !== undefined,
     placeholderData: keepPreviousData,
     gcTime: 0,

@@ -22,9 +22,12 @@ export interface FileTexts {
 }
 
 const AT_ONCE = 4;
-const TELL_EVERY_MS = 80;
-/** So many changed lines are read without being asked for. */
-const MOST_LINES = 80_000;
+const TELL_EVERY_MS = 200;
+/** So much is read without being asked for; the rest as it comes near. */
+const MOST_LINES = 12_000;
+const MOST_FILES = 40;
+/** Who looks at a file will look at these after it. */
+const AHEAD = 3;
 
 export function createFileTexts(
   task: string,
@@ -84,8 +87,9 @@ export function createFileTexts(
     }
   };
   const want = (n: number): void => {
-    if (begun.has(n)) return;
-    urgent.push(n);
+    const at = files.findIndex((file) => file.n === n);
+    const next = files.slice(at + 1, at + 1 + AHEAD).filter((file) => shown(file));
+    for (const one of [...next.map((file) => file.n).reverse(), n]) if (!begun.has(one)) urgent.push(one);
     work();
   };
   return {
@@ -116,6 +120,7 @@ export function createFileTexts(
 function withinBounds(files: readonly ApiFile[]): number[] {
   let lines = 0;
   return files
+    .slice(0, MOST_FILES)
     .filter(({ added, removed }) => {
       lines += (added ?? 0) + (removed ?? 0);
       return lines <= MOST_LINES;

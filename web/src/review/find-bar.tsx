@@ -17,7 +17,7 @@ interface Found {
 
 const MOST = 5000;
 
-export function FindBar(): ReactNode {
+export function FindBar({ textsVersion }: { textsVersion: number }): ReactNode {
   const review = useReview();
   const [open, setOpen] = useState(false);
   const [inField, setInField] = useState(false);
@@ -37,14 +37,16 @@ export function FindBar(): ReactNode {
     setInField(false);
     review.diff.current?.focus();
   };
-  return <Field onClose={close} onFocus={setInField} fieldRef={field} />;
+  return <Field textsVersion={textsVersion} onClose={close} onFocus={setInField} fieldRef={field} />;
 }
 
 function Field({
+  textsVersion,
   onClose,
   onFocus,
   fieldRef,
 }: {
+  textsVersion: number;
   onClose: () => void;
   onFocus: (focused: boolean) => void;
   fieldRef: React.RefObject<HTMLInputElement | null>;
@@ -53,7 +55,7 @@ function Field({
   const [text, setText] = useState('');
   const wanted = useDeferredValue(text);
   const [at, setAt] = useState(-1);
-  const { textsVersion, files, texts } = review;
+  const { files, texts } = review;
   const found = useMemo(() => lookFor(wanted, files, texts), [wanted, files, texts, textsVersion]);
   useEffect(() => fieldRef.current?.focus(), [fieldRef]);
   useEffect(() => setAt(-1), [wanted]);

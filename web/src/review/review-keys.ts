@@ -19,6 +19,8 @@ export function useReviewKeys(review: Review, layout: Layout, setLayout: (layout
     const text = review.texts.get(file.n);
     return review.isOpen(file) && text?.state === 'ready' ? (text.diff?.hunks ?? []) : [];
   };
+  /** Whoever gets there reads it. */
+  const isUnread = (file: ApiFile): boolean => review.isOpen(file) && review.texts.get(file.n) === undefined;
   const show = (file: ApiFile, { side, line }: Pick<DiffLine, 'side' | 'line'>): void => {
     review.setCursor({ file: idOf(file), side, from: line, to: line });
     review.diff.current?.toLine(idOf(file), side, line);
@@ -43,6 +45,7 @@ export function useReviewKeys(review: Review, layout: Layout, setLayout: (layout
       const at = i === position ? index(lines) : -1;
       const next = at < 0 ? (step === 1 || i === position ? lines[0] : lines.at(-1)) : lines[at + step];
       if (next !== undefined) return show(file, next);
+      if (i !== position && isUnread(file)) return review.goTo(file);
     }
   };
   const hunk = (step: 1 | -1): void => {
@@ -54,6 +57,7 @@ export function useReviewKeys(review: Review, layout: Layout, setLayout: (layout
       const next = i !== position && step === -1 ? hunks.at(-1) : (hunks[at + step] ?? (at < 0 ? hunks[0] : undefined));
       const isHere = i === position && at >= 0 && next?.n === at;
       if (next !== undefined && !isHere && !(i === position && step === -1 && at <= 0)) return show(file, next.first);
+      if (i !== position && isUnread(file)) return review.goTo(file);
     }
   };
   const go = (file: ApiFile | undefined): void => {

@@ -1,5 +1,5 @@
 // web/src/review/review-state.ts: everything that a review remembers about one set of changes, for all parts of the screen.
-import { createContext, use, useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { createContext, use, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { RefObject } from 'react';
 import type { ApiChanges, ApiFile } from '../../../src/protocol/api.ts';
 import type { DiffHandle, LineRange } from '../diff/diff-view.tsx';
@@ -22,7 +22,6 @@ export interface Review {
   readonly files: readonly ApiFile[];
   readonly byId: ReadonlyMap<string, ApiFile>;
   readonly texts: FileTexts;
-  readonly textsVersion: number;
   readonly comments: Comments;
   readonly diff: RefObject<DiffHandle | null>;
 
@@ -87,7 +86,6 @@ export function useReviewState(task: string, changes: ApiChanges): Review {
     [task, changes, files],
   );
   useEffect(() => () => texts.end(), [texts]);
-  const textsVersion = useSyncExternalStore(texts.subscribe, texts.version);
 
   const wasSeen = useCallback((file: ApiFile) => seen[file.path] === printOf(file), [seen]);
   const isOpen = (file: ApiFile): boolean =>
@@ -104,7 +102,6 @@ export function useReviewState(task: string, changes: ApiChanges): Review {
     files,
     byId,
     texts,
-    textsVersion,
     comments,
     diff,
     choice,

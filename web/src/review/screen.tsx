@@ -1,11 +1,10 @@
 // web/src/review/screen.tsx: files and merge on the left, one continuous diff on the right.
 import { TriangleAlert } from 'lucide-react';
-import { useMemo, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { ApiChanges, ApiTaskDetail } from '../../../src/protocol/api.ts';
 import { useAction } from '../actions/registry.ts';
-import { DiffView } from '../diff/diff-view.tsx';
-import type { DiffFile, Layout } from '../diff/diff-view.tsx';
+import type { Layout } from '../diff/diff-view.tsx';
 import { usePreference } from '../look/preferences.ts';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
@@ -13,13 +12,11 @@ import { SearchField, Segments } from '../ui/fields.tsx';
 import { DiffStat } from '../ui/figures.tsx';
 import { canRun } from './choice.ts';
 import { CommentTray } from './comment-tray.tsx';
-import { FileHeader } from './file-header.tsx';
+import { DiffPane } from './diff-pane.tsx';
 import { FileTree } from './file-tree.tsx';
-import { FindBar } from './find-bar.tsx';
 import { MergeBar } from './merge-bar.tsx';
-import { Note, notesOf } from './notes.tsx';
 import { useReviewKeys } from './review-keys.ts';
-import { idOf, ReviewProvider, useReviewState } from './review-state.ts';
+import { ReviewProvider, useReviewState } from './review-state.ts';
 import type { Review } from './review-state.ts';
 import { ReviewTitle } from './title.tsx';
 
@@ -56,7 +53,6 @@ export function ReviewScreen({
   const field = useRef<HTMLInputElement>(null);
   useAction('filter', () => field.current?.focus());
   useReviewKeys(review, layout, setLayout);
-  const files = useDiffFiles(review);
   const viewed = review.files.filter((file) => review.isViewed(file)).length;
   return (
     <ReviewProvider value={review}>
@@ -98,66 +94,11 @@ export function ReviewScreen({
                 {changes.base === null ? '' : ` ${changes.base.slice(0, 7)}`}
               </span>
             </div>
-            <FindBar />
-            <div className="min-h-0 grow">
-              <DiffView
-                ref={review.diff}
-                label="Changes"
-                files={files}
-                layout={layout}
-                selected={review.cursor}
-                onSelect={review.setCursor}
-                onGutter={(range) => {
-                  review.setCursor(range);
-                  review.write(range);
-                }}
-                onScroll={() => {
-                  const top = review.byId.get(review.diff.current?.topFile() ?? '');
-                  if (top !== undefined && top !== review.current && review.cursor === null) review.settle(top);
-                }}
-                renderHeader={(id) => {
-                  const file = review.byId.get(id);
-                  return file === undefined ? null : <FileHeader file={file} />;
-                }}
-                renderNote={(id, key) => {
-                  const file = review.byId.get(id);
-                  return file === undefined ? null : <Note file={file} of={key} />;
-                }}
-              />
-            </div>
+            <DiffPane layout={layout} />
           </div>
         </div>
       </div>
     </ReviewProvider>
-  );
-}
-
-/** What the diff draws; a file has another version whenever it has to be drawn anew. */
-function useDiffFiles(review: Review): readonly DiffFile[] {
-  const before = useRef(new Map<number, { sign: string; file: DiffFile }>());
-  const { files, texts, textsVersion, comments, writing } = review;
-  const open = files.map((file) => (review.isOpen(file) ? 1 : 0)).join('');
-  return useMemo(
-    () =>
-      files.map((file, i): DiffFile => {
-        const text = texts.get(file.n);
-        const notes = notesOf(review, file);
-        const folded = open[i] === '0' || text === undefined;
-        const sign = `${folded} ${text?.state ?? ''} ${notes.map(({ key, side, line }) => `${key}@${side}${line}`).join(' ')}`;
-        const old = before.current.get(file.n);
-        if (old?.sign === sign) return old.file;
-        const made = {
-          id: idOf(file),
-          version: (old?.file.version ?? 0) + 1,
-          text: text?.state === 'ready' ? text.diff : null,
-          folded,
-          notes,
-        };
-        before.current.set(file.n, { sign, file: made });
-        return made;
-      }),
-    // oxlint-disable-next-line react-hooks/exhaustive-deps -- these are the parts of a review that it depends on
-    [files, texts, textsVersion, comments, writing, open],
   );
 }
 

@@ -88,7 +88,8 @@ export function diffLibrary(): Plugin {
     },
     load: (id) => MADE_UP[id] ?? null,
     transform(code, id) {
-      const change = CHANGES.find(({ file }) => id.split('?')[0]?.endsWith(`@pierre/diffs/dist/${file}`) === true);
+      const [path = ''] = id.split('?');
+      const change = CHANGES.find(({ file }) => path.endsWith(`@pierre/diffs/dist/${file}`));
       if (change === undefined) return null;
       const parts = code.split(change.from);
       if (parts.length !== 2)
@@ -99,7 +100,7 @@ export function diffLibrary(): Plugin {
     },
     buildEnd(error) {
       const missing = CHANGES.filter((change) => !made.has(change));
-      if (error === undefined && this.meta.watchMode === false && missing.length > 0 && made.size > 0)
+      if (error === undefined && !this.meta.watchMode && missing.length > 0 && made.size > 0)
         this.error(`@pierre/diffs is not as it was: ${missing.map(({ file }) => file).join(', ')}`);
     },
   };

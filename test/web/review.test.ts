@@ -196,7 +196,7 @@ test('all of it can be done with keys alone', async () => {
   await expect.poll(() => file(page, 'values.ts').getAttribute('aria-checked')).toBe('mixed');
   await keys('c');
   await page.getByRole('textbox', { name: /^Comment on line 50/ }).waitFor();
-  await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe('TEXTAREA');
+  await expect.poll(() => page.evaluate('document.activeElement?.tagName')).toBe('TEXTAREA');
   await page.keyboard.type('Why?');
   await keys('Control+Enter');
   await page.getByText('Draft, line 50').waitFor();
@@ -241,7 +241,7 @@ describe.each(['light', 'dark'] as const)('in the %s', (theme) => {
     await page.setViewportSize({ width: 320, height: 700 });
     await picture(page, `review-narrow-${theme}`);
     await expectAccessible(page);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(320);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
     expect(at.complaints).toEqual([]);
   });
 });

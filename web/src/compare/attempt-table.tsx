@@ -29,7 +29,9 @@ export function AttemptTable({ a, b }: { a: Side; b: Side }): ReactNode {
     <table className="w-full max-w-4xl table-fixed">
       <thead>
         <tr>
-          <td className="w-44" />
+          <th scope="col" className="w-44">
+            <span className="unseen">What</span>
+          </th>
           <Head letter="A" task={a.task} />
           <Head letter="B" task={b.task} />
         </tr>

@@ -42,7 +42,9 @@ export function OneDiff({
     [loading, error, both, against, one.data, other.data],
   );
   const seen = useRef(onSeen);
-  seen.current = onSeen;
+  useEffect(() => {
+    seen.current = onSeen;
+  });
   useEffect(() => {
     if (shown !== null) seen.current();
   }, [shown]);

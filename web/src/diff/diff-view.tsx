@@ -3,7 +3,7 @@
 import { CodeView, WorkerPoolContextProvider } from '@pierre/diffs/react';
 import type { CodeViewHandle } from '@pierre/diffs/react';
 import type { CodeViewItem, CodeViewLineSelection, DiffLineAnnotation, FileDiffMetadata } from '@pierre/diffs';
-import { useCallback, useImperativeHandle, useMemo, useRef } from 'react';
+import { useCallback, useEffect, useImperativeHandle, useMemo, useRef, useState } from 'react';
 import type { ReactNode, Ref } from 'react';
 import { useShownTheme } from '../look/theme.ts';
 import { highlighterOptions, poolOptions, THEMES } from './worker-pool.ts';
@@ -97,7 +97,9 @@ function View({
   }));
 
   const gutter = useRef(onGutter);
-  gutter.current = onGutter;
+  useEffect(() => {
+    gutter.current = onGutter;
+  });
   const comments = onGutter !== null;
   const options = useMemo(
     () => ({
@@ -153,7 +155,7 @@ function View({
       containerRef={setBox}
       className="diff-view h-full overflow-y-auto outline-offset-[-2px]"
       items={items}
-      options={options as never}
+      options={options}
       selectedLines={selectedLines}
       onSelectedLinesChange={(next) => onSelect(next === null ? null : rangeOf(next))}
       {...(onScroll === undefined ? {} : { onScroll })}
@@ -187,17 +189,17 @@ const NOTHING: FileDiffMetadata = {
 
 /** An item is the same object for as long as its file is: the library compares them so. */
 function useItems(files: readonly DiffFile[]): readonly CodeViewItem<string>[] {
-  const made = useRef(new Map<string, { version: number; item: CodeViewItem<string> }>());
+  const [made] = useState(() => new Map<string, { version: number; item: CodeViewItem<string> }>());
   return useMemo(
     () =>
       files.map((file) => {
-        const before = made.current.get(file.id);
+        const before = made.get(file.id);
         if (before?.version === file.version) return before.item;
         const item = itemOf(file);
-        made.current.set(file.id, { version: file.version, item });
+        made.set(file.id, { version: file.version, item });
         return item;
       }),
-    [files],
+    [files, made],
   );
 }
 

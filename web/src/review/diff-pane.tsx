@@ -1,5 +1,5 @@
 // web/src/review/diff-pane.tsx: the diff and the search in it. It alone is drawn anew while texts come in.
-import { useMemo, useRef, useSyncExternalStore } from 'react';
+import { useMemo, useState, useSyncExternalStore } from 'react';
 import type { ReactNode } from 'react';
 import { DiffView } from '../diff/diff-view.tsx';
 import type { DiffFile, Layout } from '../diff/diff-view.tsx';
@@ -11,19 +11,20 @@ import type { Review } from './review-state.ts';
 
 export function DiffPane({ layout }: { layout: Layout }): ReactNode {
   const review = useReview();
+  const { diff, cursor, setCursor } = review;
   const version = useSyncExternalStore(review.texts.subscribe, review.texts.version);
   const files = useDiffFiles(review, version);
   return (
     <>
-      <FindBar textsVersion={version} />
+      <FindBar />
       <div className="min-h-0 grow">
         <DiffView
-          ref={review.diff}
+          ref={diff}
           label="Changes"
           files={files}
           layout={layout}
-          selected={review.cursor}
-          onSelect={review.setCursor}
+          selected={cursor}
+          onSelect={setCursor}
           onGutter={(range) => {
             review.setCursor(range);
             review.write(range);
@@ -48,7 +49,7 @@ export function DiffPane({ layout }: { layout: Layout }): ReactNode {
 
 /** What the diff draws; a file has another version whenever it has to be drawn anew. */
 function useDiffFiles(review: Review, textsVersion: number): readonly DiffFile[] {
-  const before = useRef(new Map<number, { sign: string; file: DiffFile }>());
+  const [before] = useState(() => new Map<number, { sign: string; file: DiffFile }>());
   const { files, texts, comments, writing } = review;
   const open = files.map((file) => (review.isOpen(file) ? 1 : 0)).join('');
   return useMemo(
@@ -58,7 +59,7 @@ function useDiffFiles(review: Review, textsVersion: number): readonly DiffFile[]
         const notes = notesOf(review, file);
         const folded = open[i] === '0' || text === undefined;
         const sign = `${folded} ${text?.state ?? ''} ${notes.map(({ key, side, line }) => `${key}@${side}${line}`).join(' ')}`;
-        const old = before.current.get(file.n);
+        const old = before.get(file.n);
         if (old?.sign === sign) return old.file;
         const made = {
           id: idOf(file),
@@ -67,7 +68,7 @@ function useDiffFiles(review: Review, textsVersion: number): readonly DiffFile[]
           folded,
           notes,
         };
-        before.current.set(file.n, { sign, file: made });
+        before.set(file.n, { sign, file: made });
         return made;
       }),
     // oxlint-disable-next-line react-hooks/exhaustive-deps -- these are the parts of a review that it depends on

@@ -68,14 +68,14 @@ export function FileHeader({ file }: { file: ApiFile }): ReactNode {
           Look at it
         </Button>
       ) : (
-        <label className="flex shrink-0 items-center text-sm text-muted">
+        <span className="flex shrink-0 items-center text-sm text-muted">
           <Checkbox
             label={`Viewed ${name}`}
             checked={review.isViewed(file)}
             onChange={(viewed) => review.setViewed(file, viewed)}
           />
           <span aria-hidden>Viewed</span>
-        </label>
+        </span>
       )}
     </div>
   );

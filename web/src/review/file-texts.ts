@@ -89,7 +89,7 @@ export function createFileTexts(
   const want = (n: number): void => {
     const at = files.findIndex((file) => file.n === n);
     const next = files.slice(at + 1, at + 1 + AHEAD).filter((file) => shown(file));
-    for (const one of [...next.map((file) => file.n).reverse(), n]) if (!begun.has(one)) urgent.push(one);
+    for (const one of [...next.map((file) => file.n).toReversed(), n]) if (!begun.has(one)) urgent.push(one);
     work();
   };
   return {

@@ -89,8 +89,10 @@ export function FileTree({ filter }: { filter: string }): ReactNode {
         {virtual.getVirtualItems().map(({ index, start }) => {
           const row = rows[index];
           return row === undefined ? null : (
+            // oxlint-disable-next-line jsx-a11y/click-events-have-key-events -- the tree has the keys of all its rows
             <div
               key={row.key}
+              tabIndex={-1}
               id={`${id}-${index}`}
               role="treeitem"
               aria-level={row.level}
@@ -103,6 +105,7 @@ export function FileTree({ filter }: { filter: string }): ReactNode {
               className="absolute inset-x-0 top-0 flex h-7 cursor-default items-center gap-1 rounded-md pr-1 select-none hover:bg-raised aria-selected:bg-raised group-focus-visible/tree:data-[active=true]:outline-2 group-focus-visible/tree:data-[active=true]:outline-accent"
               style={{ transform: `translateY(${start}px)`, paddingLeft: (row.level - 1) * 14 }}
               onClick={() => {
+                box.current?.focus({ preventScroll: true });
                 setAt(row.key);
                 if (row.kind === 'file') review.goTo(row.file);
                 else fold(row, !row.open);

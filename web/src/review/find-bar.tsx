@@ -1,7 +1,7 @@
 // web/src/review/find-bar.tsx: looks through all lines of the diff, also those that are not drawn. The browser's own search would
 // miss them; pressing Ctrl+F again in here gives that one.
 import { ChevronDown, ChevronUp, X } from 'lucide-react';
-import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
+import { useDeferredValue, useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import { useAction } from '../actions/registry.ts';
 import { IconButton } from '../ui/button.tsx';
@@ -17,7 +17,7 @@ interface Found {
 
 const MOST = 5000;
 
-export function FindBar({ textsVersion }: { textsVersion: number }): ReactNode {
+export function FindBar(): ReactNode {
   const review = useReview();
   const [open, setOpen] = useState(false);
   const [inField, setInField] = useState(false);
@@ -37,16 +37,14 @@ export function FindBar({ textsVersion }: { textsVersion: number }): ReactNode {
     setInField(false);
     review.diff.current?.focus();
   };
-  return <Field textsVersion={textsVersion} onClose={close} onFocus={setInField} fieldRef={field} />;
+  return <Field onClose={close} onFocus={setInField} fieldRef={field} />;
 }
 
 function Field({
-  textsVersion,
   onClose,
   onFocus,
   fieldRef,
 }: {
-  textsVersion: number;
   onClose: () => void;
   onFocus: (focused: boolean) => void;
   fieldRef: React.RefObject<HTMLInputElement | null>;
@@ -56,7 +54,7 @@ function Field({
   const wanted = useDeferredValue(text);
   const [at, setAt] = useState(-1);
   const { files, texts } = review;
-  const found = useMemo(() => lookFor(wanted, files, texts), [wanted, files, texts, textsVersion]);
+  const found = lookFor(wanted, files, texts);
   useEffect(() => fieldRef.current?.focus(), [fieldRef]);
   useEffect(() => setAt(-1), [wanted]);
 

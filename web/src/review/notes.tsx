@@ -47,7 +47,7 @@ function sentencesOf(review: Review, file: ApiFile): string[] {
 
 export function Note({ file, of }: { file: ApiFile; of: string }): ReactNode {
   const review = useReview();
-  const [kind, id = ''] = of.split(':');
+  const [kind = '', id = ''] = of.split(':');
   switch (kind) {
     case 'facts':
       return <Facts file={file} />;

@@ -37,6 +37,8 @@ export async function serveHere(args: Arguments, ctx: Context): Promise<Served> 
     port: portOf(args),
     version: readVersion(),
     page: pagePlace(),
+    onBug: (error) =>
+      ctx.stderr.write(`ags: this is a bug in ags.\n${error instanceof Error ? (error.stack ?? '') : String(error)}\n`),
     names: (values['name'] as string[] | undefined) ?? [],
     ...(typeof cert === 'string' && typeof key === 'string'
       ? { tls: { cert: readFileSync(cert), key: readFileSync(key) } }

@@ -13,6 +13,10 @@ export const Goal = z.object({
   model: z.string().optional(),
   interactive: z.boolean(),
   base: z.string().meta({ description: 'The commit it starts from.' }),
+  origin: z.string().optional().meta({
+    description:
+      'Of a task that began with what another one did: the commit that one started from. All of it is compared with this.',
+  }),
   baseRef: z.string().nullable().meta({ description: 'The branch that commit was taken from, in full.' }),
   maxSeconds: z.number().nullable(),
   maxCostMicros: z.number().nullable(),

@@ -7,6 +7,7 @@ import type { EventLine } from '../store/events.ts';
 import { tasksDir } from '../store/layout.ts';
 import { entryIds } from '../tasks/entries.ts';
 import { compareRows } from '../tasks/list.ts';
+import { createTurns } from './turns.ts';
 import { openCard, redraw, renewCard, type Card } from './card.ts';
 
 export interface BoardListener {
@@ -48,8 +49,8 @@ export function createBoard(stateDir: string, nowMs: () => number, listener: Boa
     slice = (slice + 1) % SLICES;
     let place = 0;
     for (const card of cards.values()) {
-      const due = all || card.row.live || place++ % SLICES === slice;
-      if (due) await lookAt(card);
+      const due = all || place++ % SLICES === slice;
+      if (due || card.row.live) await lookAt(card, due);
     }
     for (const card of cards.values()) tell(card, all);
   }
@@ -73,9 +74,9 @@ export function createBoard(stateDir: string, nowMs: () => number, listener: Boa
     directoryTime = whole ? time : '';
   }
 
-  async function lookAt(card: Card): Promise<void> {
+  async function lookAt(card: Card, thorough: boolean): Promise<void> {
     card.tail.readOn();
-    if (!(await renewCard(stateDir, card))) forget(card.id);
+    if (!(await renewCard(stateDir, card, thorough))) forget(card.id);
   }
 
   function tell(card: Card, now: boolean): void {
@@ -89,11 +90,14 @@ export function createBoard(stateDir: string, nowMs: () => number, listener: Boa
     if (cards.delete(id)) listener.gone(id);
   }
 
-  async function inTurn(act: () => Promise<void>): Promise<void> {
-    while (looking !== null) await looking.catch(() => undefined);
-    looking = act().finally(() => (looking = null));
-    return looking;
-  }
+  const turns = createTurns();
+  const inTurn = (act: () => Promise<void>): Promise<void> => {
+    const mine = turns('look', act).finally(() => {
+      if (looking === mine) looking = null;
+    });
+    looking = mine;
+    return mine;
+  };
 
   return {
     look: (what) => (what === 'some' && looking !== null ? looking : inTurn(() => look(what === 'all'))),
@@ -105,7 +109,7 @@ export function createBoard(stateDir: string, nowMs: () => number, listener: Boa
         await readDirectory();
         const card = cards.get(id);
         if (card === undefined) return;
-        await lookAt(card);
+        await lookAt(card, true);
         tell(card, true);
       }),
   };

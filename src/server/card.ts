@@ -19,7 +19,7 @@ export interface Card {
   /** As it was told last. */
   shown: ApiTask;
   /** Of the files that `row` was made from. */
-  signature: string;
+  signature: readonly string[];
   readonly tail: EventTail;
   readonly facts: EventFacts;
   /** Events have come, or its files have changed, since it was told. */
@@ -76,10 +76,12 @@ export async function openCard(
   return card;
 }
 
-/** Reads its files again if they have changed, or its runner has died. False: it is gone. */
-export async function renewCard(stateDir: string, card: Card): Promise<boolean> {
+/** Reads its files again if they have changed, or (`thorough`) its runner has died. False: it is gone. */
+export async function renewCard(stateDir: string, card: Card, thorough: boolean): Promise<boolean> {
+  // The run changes all the time, the rest hardly ever.
+  if (!thorough && timeOf(card.entry.paths.run) === card.signature[0]) return true;
   const signature = signatureOf(card.entry);
-  if (signature === card.signature && !hasDied(card)) return true;
+  if (signature.every((one, i) => one === card.signature[i]) && !hasDied(card)) return true;
   const entry = await readEntry(stateDir, card.id);
   if (entry.kind === 'partial') return false;
   card.signature = signature;
@@ -115,13 +117,13 @@ function learn(facts: EventFacts, event: EventLine): void {
 }
 
 /** Whoever writes one of these replaces it, so that its number or its time is another one. */
-function signatureOf({ paths }: TaskEntry): string {
-  return [paths.run, paths.task, paths.changes]
-    .map((path) => {
-      const stat = statSync(path, { throwIfNoEntry: false });
-      return stat === undefined ? '-' : `${stat.ino} ${stat.mtimeMs} ${stat.size}`;
-    })
-    .join(',');
+function signatureOf({ paths }: TaskEntry): string[] {
+  return [paths.run, paths.task, paths.changes].map(timeOf);
+}
+
+function timeOf(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? '-' : `${stat.ino} ${stat.mtimeMs} ${stat.size}`;
 }
 
 function hasDied({ row, entry }: Card): boolean {

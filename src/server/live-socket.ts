@@ -14,6 +14,7 @@ export function serveLiveSocket(live: Live, socket: WebSocket): void {
     waiting: () => socket.bufferedAmount,
   };
   let answered = true;
+  let turn: Promise<void> = Promise.resolve();
   const ping = setInterval(() => {
     // A tab whose machine has gone to sleep does not say good-bye.
     if (!answered) return socket.terminate();
@@ -26,22 +27,22 @@ export function serveLiveSocket(live: Live, socket: WebSocket): void {
     clearInterval(ping);
     live.leave(peer);
   });
-  socket.on('message', (data, binary) => {
-    const wish = binary ? null : readWish(String(data as Buffer));
+  socket.on('message', (data: Buffer, binary) => {
+    const wish = binary ? null : readWish(data.toString('utf8'));
     if (wish === null || topics.size >= MAX_TOPICS) return socket.close(1008, 'not understood');
     if (wish.do === 'unsubscribe') {
       topics.delete(wish.topic);
       return live.part(peer, wish.topic);
     }
     topics.add(wish.topic);
-    try {
-      live.join(peer, wish.topic, wish.after);
-    } catch {
-      // What is not there (any more) has nothing to tell.
-      topics.delete(wish.topic);
-      const gone: LiveMessage = { topic: wish.topic, type: 'reset', seq: 0, data: null };
-      socket.send(JSON.stringify(gone));
-    }
+    // What is not there (any more) has nothing to tell.
+    const gone: LiveMessage = { topic: wish.topic, type: 'reset', seq: 0, data: null };
+    turn = turn
+      .then(() => (topics.has(wish.topic) ? live.join(peer, wish.topic, wish.after) : undefined))
+      .catch(() => {
+        topics.delete(wish.topic);
+        socket.send(JSON.stringify(gone));
+      });
   });
 }
 

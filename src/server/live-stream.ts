@@ -9,12 +9,12 @@ import { Refusal } from './refusal.ts';
 const MAX_TOPICS = 100;
 const STILL_THERE_MS = 15_000;
 
-export function serveLiveStream(
+export async function serveLiveStream(
   live: Live,
   query: URLSearchParams,
   request: IncomingMessage,
   response: ServerResponse,
-): void {
+): Promise<void> {
   const topics = [...new Set((query.get('topics') ?? 'tasks').split(',').filter((topic) => topic !== ''))];
   if (topics.length === 0 || topics.length > MAX_TOPICS)
     throw new Refusal(400, 'request.invalid', `Name 1 to ${MAX_TOPICS} topics.`);
@@ -40,7 +40,7 @@ export function serveLiveStream(
   });
   const timer = setInterval(() => void (started.yes && response.write(': still there\n\n')), STILL_THERE_MS);
   try {
-    for (const [i, topic] of topics.entries()) live.join(peer, topic, places[i] ?? null);
+    for (const [i, topic] of topics.entries()) await live.join(peer, topic, places[i] ?? null);
   } catch (error) {
     clearInterval(timer);
     live.leave(peer);

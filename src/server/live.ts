@@ -12,9 +12,11 @@ import { createRecent } from './recent.ts';
 import { Refusal } from './refusal.ts';
 
 export interface Live {
+  /** All tasks have been looked at once. */
+  ready(): Promise<void>;
   readonly board: Board;
   readonly places: Places;
-  join(peer: Peer, topic: string, after: number | null): void;
+  join(peer: Peer, topic: string, after: number | null): Promise<void>;
   part(peer: Peer, topic: string): void;
   leave(peer: Peer): void;
   /** Of `tasks` and `projects`: where to go on after a snapshot. */
@@ -23,21 +25,27 @@ export interface Live {
 }
 
 const BEAT_MS = 100;
+/** Each of them is a look into its repository. */
+const PROJECTS_MS = 1000;
 /** Further behind than this, reading the end anew is quicker than all that was missed. */
 const MAX_MISSED = 20_000;
 
 export function createLive(world: World): Live {
-  const start = world.now().getTime();
+  const now = (): number => world.now().getTime();
+  const start = now();
   const peers = createPeers();
   const rows = createRecent(start);
   const projects = createRecent(start);
   const shownProjects = new Map<string, string>();
   let attempts: Attempts | null = null;
   let projectsDirty = true;
+  let projectsToldMs = 0;
   let timer: NodeJS.Timeout | null = null;
   let closed = false;
+  let first: Promise<void> | null = null;
+  const left = new WeakSet<Peer>();
 
-  const board = createBoard(world.stateDir, () => world.now().getTime(), {
+  const board = createBoard(world.stateDir, now, {
     task(task) {
       projectsDirty = true;
       peers.publish(rows.add({ topic: 'tasks', type: 'task', data: task }));
@@ -85,12 +93,13 @@ export function createLive(world: World): Live {
   async function beat(): Promise<void> {
     await board.look('some');
     attempts?.look();
-    if (projectsDirty && peers.has('projects')) await tellProjects();
+    if (projectsDirty && peers.has('projects') && now() - projectsToldMs >= PROJECTS_MS) await tellProjects();
     peers.catchUp();
   }
 
   async function tellProjects(): Promise<void> {
     projectsDirty = false;
+    projectsToldMs = now();
     for (const project of await places.list()) {
       const text = JSON.stringify(project);
       if (shownProjects.get(project.id) === text) continue;
@@ -112,15 +121,32 @@ export function createLive(world: World): Live {
     }, BEAT_MS);
   }
 
+  function ready(): Promise<void> {
+    first ??= board.look('all').catch((error: unknown) => {
+      first = null;
+      throw error;
+    });
+    return first;
+  }
+
   return {
+    ready,
     board,
     places,
-    join(peer, topic, after) {
+    async join(peer, topic, after) {
+      // Whoever comes back right after a start asks for tasks that were not looked at yet.
+      await ready();
+      const id = topic.split(':')[1];
+      if (id !== undefined && board.card(id) === undefined) await board.look('some');
+      if (left.has(peer)) return;
       peers.subscribe(peer, topic, sourceOf(topic), after);
       wake();
     },
     part: (peer, topic) => peers.unsubscribe(peer, topic),
-    leave: (peer) => peers.leave(peer),
+    leave(peer) {
+      left.add(peer);
+      peers.leave(peer);
+    },
     seq: (topic) => (topic === 'tasks' ? rows : projects).seq(),
     close() {
       closed = true;
@@ -132,7 +158,7 @@ export function createLive(world: World): Live {
 
 /** As it is in the log, without the chain. */
 export function apiEvent({ prev: _prev, ...event }: EventLine): ApiEvent {
-  return event as ApiEvent;
+  return event;
 }
 
 function eventMessage(topic: string, event: EventLine): LiveMessage {

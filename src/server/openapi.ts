@@ -31,7 +31,9 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
         session: { type: 'apiKey', in: 'cookie', name: 'ags' },
       },
       schemas: Object.fromEntries(
-        [...NAMED].map(([schema, name]) => [name, schemaOf(schema as z.ZodType, 'input', name)]),
+        [...NAMED]
+          .toSorted(([, a], [, b]) => (a < b ? -1 : 1))
+          .map(([schema, name]) => [name, schemaOf(schema as z.ZodType, 'input', name)]),
       ),
     },
   };

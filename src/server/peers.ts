@@ -108,7 +108,8 @@ export function createPeers(): Peers {
     has: (topic) => topics.has(topic),
     topics: () => topics.keys(),
     catchUp() {
-      for (const late of [...behind]) {
+      const waiting = [...behind];
+      for (const late of waiting) {
         if (late.one.peer.waiting() > ROOM_BYTES) continue;
         behind.delete(late);
         resume(late.topic, late.one);

@@ -15,7 +15,7 @@ export function createRecent(start: number, most = 2000): Recent {
   let seq = start;
   return {
     add(message) {
-      const numbered = { ...message, seq: ++seq } as LiveMessage;
+      const numbered = { ...message, seq: ++seq };
       kept.push(numbered);
       // In one go, for moving the whole list at each message would cost more than keeping some longer.
       if (kept.length >= 2 * most) kept.splice(0, kept.length - most);

@@ -16,8 +16,8 @@ export interface Desk {
   readonly changes: ChangeCache;
   /** Where to go on listening after a snapshot that is read now. */
   seq(topic: 'tasks' | 'projects'): number;
-  /** By its whole id. */
-  task(id: string): Promise<StoredTask>;
+  /** By its whole id. `work`: what it did is wanted, so a run that was interrupted is put in order first. */
+  task(id: string, options?: { work: boolean }): Promise<StoredTask>;
   /** One after the other for each task: two requests at once must not meet in one repository. */
   inTurn<T>(task: string, act: () => Promise<T>): Promise<T>;
 }
@@ -50,5 +50,5 @@ export function route<Body extends z.ZodType, Answer extends z.ZodType>(given: {
   answer: Answer;
   run: (desk: Desk, call: Call<z.output<Body>>) => Promise<z.input<Answer>>;
 }): Route {
-  return given as unknown as Route;
+  return given;
 }

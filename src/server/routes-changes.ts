@@ -40,7 +40,7 @@ export const CHANGE_ROUTES: readonly Route[] = [
     answer: ApiChanges,
     run: (desk, { ids }) =>
       desk.inTurn(ids['task'] ?? '', async () => {
-        const stored = await desk.task(ids['task'] ?? '');
+        const stored = await desk.task(ids['task'] ?? '', { work: true });
         const shown = await showChanges(desk.world, stored);
         desk.changes.keep(stored.task.id, shown);
         return apiChanges(desk.world, stored, shown);
@@ -76,7 +76,7 @@ export const CHANGE_ROUTES: readonly Route[] = [
     answer: Merged,
     run: (desk, { ids, body }) =>
       desk.inTurn(ids['task'] ?? '', async () => {
-        const stored = await desk.task(ids['task'] ?? '');
+        const stored = await desk.task(ids['task'] ?? '', { work: true });
         const done = await merge(desk, stored, body);
         await desk.board.touch(stored.task.id);
         return done;
@@ -90,7 +90,7 @@ export const CHANGE_ROUTES: readonly Route[] = [
     answer: Applied,
     run: (desk, { ids, body }) =>
       desk.inTurn(ids['task'] ?? '', async () => {
-        const stored = await desk.task(ids['task'] ?? '');
+        const stored = await desk.task(ids['task'] ?? '', { work: true });
         const { files, left } = await applyChosen(desk.world, stored, body, { dryRun: body.dryRun });
         await desk.board.look('all');
         return { files: [...files], left: [...left] };

@@ -30,6 +30,8 @@ export interface ServeOptions {
   /** 0: any that is free. */
   readonly port: number;
   readonly version: string;
+  /** Something went wrong that should not have. */
+  onBug(error: unknown): void;
   /** Where the built page is. */
   readonly page: string;
   /** Needed for any address but loopback. */
@@ -66,8 +68,8 @@ export async function serve(world: World, options: ServeOptions): Promise<Served
     places: live.places,
     changes: createChangeCache(),
     seq: (topic) => live.seq(topic),
-    async task(id) {
-      const stored = await findTask(world, id, { work: true });
+    async task(id, task = { work: false }) {
+      const stored = await findTask(world, id, task);
       if (stored.task.id === id) return stored;
       throw new AgsError('task.not-found', `There is no task "${id}".`);
     },
@@ -78,7 +80,10 @@ export async function serve(world: World, options: ServeOptions): Promise<Served
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const { now } = hall;
     if (now === null) return void response.destroy();
-    answer(now, request, response).catch((error: unknown) => sendError(response, error));
+    answer(now, request, response).catch((error: unknown) => {
+      if (errorAnswer(error).status === 500) options.onBug(error);
+      sendError(response, error);
+    });
   };
   const server = await makeServer(options, onRequest);
   server.headersTimeout = 10_000;
@@ -99,7 +104,7 @@ export async function serve(world: World, options: ServeOptions): Promise<Served
   hall.now = { address, entry, live, desk, terminals, page: openPage(options.page), find: createRouter(ROUTES) };
   const url = `${address.scheme}://${address.hosts[0] ?? ''}`;
   // The first list is there before anybody asks for it.
-  void live.board.look('all').catch(() => undefined);
+  void live.ready().catch(() => undefined);
   return {
     port,
     url,
@@ -133,7 +138,6 @@ async function answer(hall: Hall, request: IncomingMessage, response: ServerResp
     return sendJson(response, 200, { answer: hall.entry.prove(question) });
   requireEntered(hall.entry, headers);
   if (stream !== undefined && method === 'GET') {
-    await hall.live.board.look('some');
     return serveLiveStream(hall.live, url.searchParams, request, response);
   }
   // Another command of the same user wants a link for a browser.

@@ -15,7 +15,7 @@ export async function taskDetail(world: World, card: Card, stored: StoredTask): 
     ...card.shown,
     goal: goal?.text ?? null,
     command: task.command,
-    base: goal?.base ?? run.base,
+    base: goal?.origin ?? goal?.base ?? run.base,
     baseRef: goal?.baseRef?.replace('refs/heads/', '') ?? null,
     branch: run.result == null ? null : `ags/${task.name}`,
     commit: run.result?.commit ?? null,

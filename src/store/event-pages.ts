@@ -116,9 +116,10 @@ function eachLine(fd: number, start: number, end: number, onLine: (line: string)
 
 /** Where to begin so that nothing after `after` is missed: halving the file, because numbers grow with it. */
 function startOf(fd: number, size: number, after: number): number {
+  if (after <= 0) return 0;
   let low = 0;
   let high = size;
-  while (after > 0 && high - low > PIECE) {
+  while (high - low > PIECE) {
     const middle = lineAfter(fd, size, Math.floor((low + high) / 2));
     if (middle >= high) break;
     const seq = seqAt(fd, middle);

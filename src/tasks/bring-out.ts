@@ -79,7 +79,8 @@ async function bring(world: World, stored: StoredTask, details: BringOutDetails)
     const tip = await topCommit(world, { stored, repository, details, found, base, parent, current });
     await requireWhole(stored.paths.staging, tip, base);
     const { capture, result } = await captureFrom(stored, {
-      base,
+      // Whoever takes the work of a fork takes what it began with as well.
+      base: stored.task.goal?.origin ?? base,
       commit: tip,
       tree: found.tree,
       refused: found.refused,

@@ -6,18 +6,18 @@ import type { EventLine } from '../store/events.ts';
 export function doingWords(event: EventLine): string | null {
   switch (event.type) {
     case 'tool.started':
-      return short(actionWords(event['action'] as Action | undefined, String(event['tool'])));
+      return short(actionWords(event['action'] as Action | undefined, text(event['tool'])));
     case 'agent.said':
     case 'run.prepared':
-      return short(String(event['text'] ?? ''));
+      return short(text(event['text']));
     case 'run.waiting':
-      return short(`Waits: ${String(event['why'] ?? '')}`);
+      return short(`Waits: ${text(event['why'])}`);
     case 'agent.waited':
-      return short(`Waits for its model: ${String(event['why'] ?? '')}`);
+      return short(`Waits for its model: ${text(event['why'])}`);
     case 'agent.asked':
-      return short(`Asks: ${String(event['question'] ?? '')}`);
+      return short(`Asks: ${text(event['question'])}`);
     case 'network.asked':
-      return short(`Wants to reach ${String(event['host'] ?? '')}`);
+      return short(`Wants to reach ${text(event['host'])}`);
     case 'message.sent':
       return 'Reads your message';
     default:
@@ -43,8 +43,12 @@ function actionWords(action: Action | undefined, tool: string): string {
   }
 }
 
-function short(text: string): string {
-  const [line = ''] = text.split('\n', 1);
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function short(words: string): string {
+  const [line = ''] = words.split('\n', 1);
   return line.length <= MAX ? line : `${line.slice(0, MAX)}…`;
 }
 

@@ -24,8 +24,14 @@ export function projectId(path: string): string {
 export function readProjects(world: Pick<World, 'stateDir'>): KnownProject[] {
   const file = listFile(world);
   if (!existsSync(file)) return [];
-  const { projects } = JSON.parse(readFileSync(file, 'utf8')) as { projects: { path: string; url?: string | null }[] };
-  return projects.map(({ path, url }) => ({ id: projectId(path), path, url: url ?? null }));
+  try {
+    const { projects } = JSON.parse(readFileSync(file, 'utf8')) as {
+      projects: { path: string; url?: string | null }[];
+    };
+    return projects.map(({ path, url }) => ({ id: projectId(path), path, url: url ?? null }));
+  } catch (cause) {
+    throw new AgsError('state.damaged', `${file} cannot be read.`, { hint: 'Look at it, then remove it.', cause });
+  }
 }
 
 /** A directory of this machine; what is inside a repository means the repository. */

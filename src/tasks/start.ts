@@ -141,13 +141,14 @@ async function findBase(
   };
 }
 
-function resultAsBase(project: string, { task, run }: StoredTask): Pick<Goal, 'base' | 'baseRef'> {
+function resultAsBase(project: string, { task, run }: StoredTask): Pick<Goal, 'base' | 'baseRef' | 'origin'> {
   if (task.project !== project) throw new AgsError('usage.invalid', `${task.name} is a task of another project.`);
   if (run.result == null)
     throw new AgsError('usage.invalid', `${task.name} has no result to begin with.`, {
       hint: `How it stands: ags show ${task.name}`,
     });
-  return { base: run.result.commit, baseRef: task.goal?.baseRef ?? null };
+  const origin = task.goal?.origin ?? task.goal?.base;
+  return { base: run.result.commit, baseRef: task.goal?.baseRef ?? null, ...(origin === undefined ? {} : { origin }) };
 }
 
 function makeTask(

@@ -62,6 +62,13 @@ test('goals are started side by side, watched, told something, stopped, begun an
   expect(forked).toEqual({ tasks: ['more'] });
   await machine.until('more', ['ready']);
   expect(machine.git('show', 'ags/more:b.txt')).toBe('two\nthree\n');
+  // What it began with is part of what it would bring.
+  const { id: shown, files } = await ags.changes('more');
+  expect(files.map(({ path }) => path)).toEqual(['a.txt', 'b.txt']);
+  await ags.merge('more', { changes: shown, files: files.map(({ n }) => ({ n })) });
+  expect(machine.read('b.txt')).toBe('two\nthree\n');
+  expect((await ags.task('more')).can).toContain('undo');
+  await ags.undo('more');
   expect(await ags.restart('first-2')).toEqual({ tasks: ['first-2'] });
   await machine.until('first-2', ['ready']);
   expect(await ags.task('first-2')).toMatchObject({ run: 2 });
@@ -122,7 +129,17 @@ test('a network rule reaches a run that asks, and what it tried is listed', asyn
     project: machine.projectId,
     goals: [{ text: 'fetch: https://blocked.invalid/ // say: tried // wait: 600', name: 'net' }],
     agents: ['demo'],
+    network: 'record',
   });
+  await expect
+    .poll(() => ags.task('net'), { timeout: 30_000 })
+    .toMatchObject({
+      state: 'needs-you',
+      group: 'needs-you',
+      asks: [{ host: 'blocked.invalid', port: 443, untilMs: expect.any(Number) }],
+    });
+  expect((await ags.network({ task: 'net' })).attempts).toMatchObject([{ host: 'blocked.invalid', verdict: 'asked' }]);
+  await ags.changeRule({ task: 'net' }, { action: 'deny', rule: 'blocked.invalid', scope: 'run' });
   await machine.event('net', 'agent.said');
   const row = (await ags.tasks()).tasks.find(({ id }) => id === 'net');
   expect(row?.blockedHosts).toEqual(['blocked.invalid:443']);

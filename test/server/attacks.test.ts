@@ -194,6 +194,7 @@ test('A131: no answer can be framed, sniffed or made to run a script that is not
     expect(headers['cross-origin-resource-policy']).toBe('same-origin');
     expect(text).not.toMatch(/<script(?![^>]*\bsrc=)|\son\w+=/);
   }
+  expect(answers.map(({ status }) => status)).toEqual([200, 401, 200, 401, 403, 200, 421]);
 });
 
 test('A125: what an agent wrote is data in JSON, with a type that no browser renders', async () => {
@@ -268,6 +269,8 @@ describe('odd requests', () => {
     '/api/tasks/victim%00/events',
     '/api/tasks/VICTIM',
     '/api/tasks/vic',
+    '/api/tasks/vic/events',
+    '/api/tasks/@/events',
     '/api/tasks/victim/changes/0000/files/..',
     '/api/projects/..%2f..%2fetc/branches',
   ])('%s leads nowhere', async (path) => {

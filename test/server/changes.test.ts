@@ -1,7 +1,7 @@
 // test/server/changes.test.ts: what a task changed is shown under an id, and taken by the numbers of files and hunks, never anything else.
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiChanges, ApiFile, ApiFileText, Applied, Merged } from '../../src/protocol/api.ts';
-import { CALLERS } from '../harness.ts';
+import { CALLERS, type Caller } from '../harness.ts';
 import { createServerMachine, type ServerMachine } from './place.ts';
 
 const LINES = Array.from({ length: 40 }, (_, i) => `line ${i + 1}`).join('\n');
@@ -9,11 +9,20 @@ const FILES = { 'README.md': '# project\n', 'src/long.txt': `${LINES}\n`, 'old.t
 const EDIT =
   'run: sed -i -e \'2s/.*/SECOND/\' -e \'38s/.*/LAST/\' src/long.txt // write: package.json {"scripts":{"postinstall":"id"}} // write: new.txt hello // delete: old.txt';
 
-async function withTask(caller: 'root' | 'user'): Promise<ServerMachine & { changes: ApiChanges }> {
-  const machine = await createServerMachine(caller, FILES);
-  await machine.runDemo('work', EDIT);
-  const { json } = await machine.server.call<ApiChanges>('GET', '/api/tasks/work/changes');
-  return Object.assign(machine, { changes: json });
+const machines = new Map<Caller, ServerMachine>();
+
+beforeAll(async () => {
+  for (const caller of CALLERS) machines.set(caller, await createServerMachine(caller, FILES));
+});
+afterAll(() => {
+  for (const machine of machines.values()) machine[Symbol.dispose]();
+});
+
+async function withTask(caller: Caller, name: string): Promise<{ machine: ServerMachine; changes: ApiChanges }> {
+  const machine = machines.get(caller) as ServerMachine;
+  await machine.runDemo(name, EDIT);
+  const { json } = await machine.server.call<ApiChanges>('GET', `/api/tasks/${name}/changes`);
+  return { machine, changes: json };
 }
 
 const file = (changes: ApiChanges, path: string): ApiFile => {
@@ -24,8 +33,8 @@ const file = (changes: ApiChanges, path: string): ApiFile => {
 
 describe.each(CALLERS)('as %s', (caller) => {
   test('files come with lanes, lines and hunks, and merging some of them takes exactly these', async () => {
-    using machine = await withTask(caller);
-    const { server, changes } = machine;
+    const { machine, changes } = await withTask(caller, 'work');
+    const { server } = machine;
     expect(
       changes.files.map(({ n, path, kind, lane, added, removed, folded, conflict }) => [
         n,
@@ -69,15 +78,15 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 
   test('a decision about changes that are not there any more is refused, whatever it asks for', async () => {
-    using machine = await withTask(caller);
-    const { server, changes } = machine;
+    const { machine, changes } = await withTask(caller, 'stale');
+    const { server } = machine;
     const all = changes.files.map(({ n }) => ({ n }));
-    await server.call('POST', '/api/tasks/work/send', { text: 'write: new.txt something worse' });
-    await machine.event('work', 'turn.ended', (event) => event['turn'] === 2);
-    await machine.until('work', ['ready']);
+    await server.call('POST', '/api/tasks/stale/send', { text: 'write: new.txt something worse' });
+    await machine.event('stale', 'turn.ended', (event) => event['turn'] === 2);
+    await machine.until('stale', ['ready']);
     for (const verb of ['merge', 'apply'])
       for (const dryRun of [true, false]) {
-        const refused = await server.call<{ error: { code: string } }>('POST', `/api/tasks/work/${verb}`, {
+        const refused = await server.call<{ error: { code: string } }>('POST', `/api/tasks/stale/${verb}`, {
           changes: changes.id,
           files: all,
           dryRun,
@@ -86,21 +95,21 @@ describe.each(CALLERS)('as %s', (caller) => {
       }
     expect(machine.git('log', '--format=%s').trim()).toBe('first');
     expect(machine.has('new.txt')).toBe(false);
-    const next = (await server.call<ApiChanges>('GET', '/api/tasks/work/changes')).json;
+    const next = (await server.call<ApiChanges>('GET', '/api/tasks/stale/changes')).json;
     expect(next.id).not.toBe(changes.id);
     // What was looked at can still be read, by the id it had.
-    const old = await server.call<ApiFileText>('GET', `/api/tasks/work/changes/${changes.id}/files/1`);
+    const old = await server.call<ApiFileText>('GET', `/api/tasks/stale/changes/${changes.id}/files/1`);
     expect(old.json.after).toBe('hello\n');
   });
 });
 
 test('hunks are put into files that were edited meanwhile, uncommitted, and what was left out can be taken later', async () => {
-  using machine = await withTask(CALLERS[0] ?? 'user');
-  const { server, changes } = machine;
+  const { machine, changes } = await withTask(CALLERS[0] ?? 'user', 'hunks');
+  const { server } = machine;
   machine.write('src/long.txt', FILES['src/long.txt'].replace('line 20', 'MINE'));
   const { n } = file(changes, 'src/long.txt');
   const post = (hunks: number[]): Promise<{ json: Applied; status: number }> =>
-    server.call<Applied>('POST', '/api/tasks/work/apply', { changes: changes.id, files: [{ n, hunks }] });
+    server.call<Applied>('POST', '/api/tasks/hunks/apply', { changes: changes.id, files: [{ n, hunks }] });
   expect((await post([0])).json.files).toEqual(['src/long.txt']);
   expect(machine.read('src/long.txt')).toBe(
     FILES['src/long.txt'].replace('line 20', 'MINE').replace('line 2\n', 'SECOND\n'),
@@ -113,21 +122,22 @@ test('hunks are put into files that were edited meanwhile, uncommitted, and what
   const refused = await post([0]);
   expect(refused.status).toBe(409);
   expect(machine.read('src/long.txt')).toContain('not yours');
+  machine.git('checkout', '-q', '.');
 });
 
 test('a conflict is known before anything is pressed, and a new branch can be made for the rest', async () => {
-  using machine = await withTask(CALLERS[0] ?? 'user');
+  const { machine } = await withTask(CALLERS[0] ?? 'user', 'clash');
   const { server } = machine;
   machine.write('src/long.txt', FILES['src/long.txt'].replace('line 38', 'my own'));
   machine.git('commit', '-qam', 'mine');
-  const changes = (await server.call<ApiChanges>('GET', '/api/tasks/work/changes')).json;
+  const changes = (await server.call<ApiChanges>('GET', '/api/tasks/clash/changes')).json;
   expect(changes.files.filter(({ conflict }) => conflict).map(({ path }) => path)).toEqual(['src/long.txt']);
   const { n } = file(changes, 'src/long.txt');
   const wish = { changes: changes.id, files: [{ n }] };
-  const dry = (await server.call<Merged>('POST', '/api/tasks/work/merge', { ...wish, dryRun: true })).json;
+  const dry = (await server.call<Merged>('POST', '/api/tasks/clash/merge', { ...wish, dryRun: true })).json;
   expect(dry.conflicts).toEqual(['src/long.txt']);
-  expect((await server.call('POST', '/api/tasks/work/merge', wish)).status).toBe(409);
-  const made = await server.call<Merged>('POST', '/api/tasks/work/merge', { ...wish, into: 'side', create: true });
+  expect((await server.call('POST', '/api/tasks/clash/merge', wish)).status).toBe(409);
+  const made = await server.call<Merged>('POST', '/api/tasks/clash/merge', { ...wish, into: 'side', create: true });
   expect(made.json).toMatchObject({ branch: 'side', files: 1 });
   expect(machine.git('show', 'side:src/long.txt')).toContain('LAST');
   expect(machine.read('src/long.txt')).toContain('my own');

@@ -1,5 +1,7 @@
 // test/server/live.test.ts: nothing that happens is lost on the way to whoever listens, however they come, go and come back; and nobody who
 // listens slowly makes the server hold what they have not read.
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
 import type { LiveMessage } from '../../src/protocol/api.ts';
@@ -96,23 +98,22 @@ test('a row says what an agent does, at most twice a second, and ends as it is; 
 });
 
 test('another run of a task begins its events anew, and says so', async () => {
-  await machine.runDemo('again', 'say: one');
+  const first = paperTask(machine, 'again');
+  for (let i = 0; i < 3; i++) first.events.append({ type: 'agent.said', text: 'old' });
   const listener = await listen(machine.server);
-  await machine.server.call('GET', '/api/tasks');
   listener.subscribe('task:again', 0);
-  await listener.until(({ type, data }) => type === 'event' && data.type === 'run.ended');
-  await machine.server.call('POST', '/api/tasks/again/restart');
-  await listener.until(({ type }) => type === 'reset');
-  await listener.until(
-    (one) => one.type === 'event' && one.data.type === 'run.ended' && listener.messages.indexOf(one) > at('reset'),
-  );
-  const fresh = listener.messages.slice(at('reset') + 1).filter(({ topic }) => topic === 'task:again');
-  expect(fresh.map(({ seq }) => seq)).toEqual(upTo(fresh.length));
+  await listener.until(({ type, seq }) => type === 'event' && seq === 3);
+  // As `ags restart` does it.
+  renameSync(join(first.directory, 'events.jsonl'), join(first.directory, 'earlier.jsonl'));
+  const second = paperTask(machine, 'again');
+  for (let i = 0; i < 5; i++) second.events.append({ type: 'agent.said', text: 'new' });
+  await listener.until(({ type, seq }) => type === 'event' && seq === 5);
+  expect(listener.messages.map(({ type, seq }) => [type, seq])).toEqual([
+    ...[1, 2, 3].map((n) => ['event', n]),
+    ['reset', 0],
+    ...[1, 2, 3, 4, 5].map((n) => ['event', n]),
+  ]);
   listener.socket.terminate();
-
-  function at(type: string): number {
-    return listener.messages.findIndex((one) => one.type === type);
-  }
 });
 
 test('whoever reads slowly misses nothing that can be told again', async () => {

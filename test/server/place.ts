@@ -103,7 +103,7 @@ async function startServer(machine: AgentMachine, more: readonly string[]): Prom
   };
 }
 
-function firstLine(child: ChildProcess): Promise<string> {
+export function firstLine(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';
     let errors = '';

@@ -7,9 +7,10 @@ import { identityOf } from '../../src/lib/liveness.ts';
 import { openEvents, type EventLog } from '../../src/store/events.ts';
 
 /** Somebody who lives, does nothing, and may be killed. */
-const RUNNER = spawn('sleep', ['3600'], { stdio: 'ignore' });
+const RUNNER = spawn('cat', [], { stdio: ['pipe', 'ignore', 'ignore'] });
+// It reads until we are gone, however we end: nothing is left behind.
 RUNNER.unref();
-process.on('exit', () => void RUNNER.kill('SIGKILL'));
+(RUNNER.stdin as unknown as { unref(): void }).unref();
 
 export interface PaperTask {
   readonly id: string;

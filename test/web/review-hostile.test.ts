@@ -1,6 +1,6 @@
 // test/web/review-hostile.test.ts: names and contents that an agent chose to harm whoever looks at them are shown, and do nothing.
 import { expect, test } from 'vitest';
-import { createPlace, openBrowser, openReview, picture } from './review-place.ts';
+import { createReviews, openReview, picture } from './review-place.ts';
 
 const PWN = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>';
 const MAKE = `#!/bin/sh
@@ -18,54 +18,52 @@ printf 'windows\\r\\n' > crlf.txt
 `;
 
 test('markup, escapes, reordering characters and endless lines in names and contents are inert', async () => {
-  using machine = await createPlace({ 'make.sh': MAKE, 'work/crlf.txt': 'windows\n' }, { hostile: 'run: sh make.sh' });
-  const browser = await openBrowser();
-  try {
-    await using at = await openReview(browser, machine, 'hostile');
-    const { page } = at;
-    page.on('dialog', () => at.complaints.push('a dialog'));
-    const diff = page.getByRole('region', { name: 'Changes' });
-    const tree = page.getByRole('tree');
-    await page.getByText(/Merges cleanly onto/).waitFor();
-    for (const name of [
-      '<img src=x onerror=window.pwned=1>.ts',
-      'gpj.<U+202E>cod',
-      'esc\\x1b[31m.txt',
-      'markup.html',
-      'escapes.txt',
-      'bidi.ts',
-      'looks-like-a.patch',
-      'bytes.txt',
-      'crlf.txt',
-      'long.js',
-    ]) {
-      await tree.getByText(name, { exact: true }).click();
-      await diff.getByText(name, { exact: true }).first().waitFor();
-    }
-    const shown = async (text: string): Promise<void> => {
-      await page.keyboard.press('Control+f');
-      const field = page.getByRole('textbox', { name: 'Find in the diff' });
-      await field.fill(text);
-      await page.getByText(/^1 of \d+$/).waitFor();
-      await field.press('Enter');
-      await diff.getByText(text).first().waitFor();
-      await field.press('Escape');
-    };
-    await shown('<script>window.pwned=1</script>');
-    await picture(page, 'review-hostile');
-    await shown('</code></pre><style>*{display:none}</style>');
-    await shown('a\\x1b[31mred\\x1b]0;title\\x07 b');
-    await shown('user<U+202E> <U+2066>// admin<U+2069> <U+2066>');
-    await shown('more characters cut]');
-    await shown('@@ -1 +1 @@');
-    await diff.getByText('Lines now end the way Windows ends them (CRLF).').waitFor();
-    expect(await page.evaluate(() => (globalThis as { pwned?: number }).pwned)).toBe(undefined);
-    expect(await page.locator('img[src=x]').count()).toBe(0);
-    expect(await diff.locator('script').count()).toBe(0);
-    // Lines are as short as they are shown: the whole page holds little of the long one.
-    expect((await diff.innerText()).length).toBeLessThan(100_000);
-    expect(at.complaints).toEqual([]);
-  } finally {
-    await browser.close();
+  await using place = await createReviews(
+    { 'make.sh': MAKE, 'work/crlf.txt': 'windows\n' },
+    { hostile: 'run: sh make.sh' },
+  );
+  await using at = await openReview(place, 'hostile');
+  const { page } = at;
+  page.on('dialog', () => at.complaints.push('a dialog'));
+  const diff = page.getByRole('region', { name: 'Changes' });
+  const tree = page.getByRole('tree');
+  await page.getByText(/Merges cleanly onto/).waitFor();
+  for (const name of [
+    '<img src=x onerror=window.pwned=1>.ts',
+    'gpj.<U+202E>cod',
+    'esc\\x1b[31m.txt',
+    'markup.html',
+    'escapes.txt',
+    'bidi.ts',
+    'looks-like-a.patch',
+    'bytes.txt',
+    'crlf.txt',
+    'long.js',
+  ]) {
+    await tree.getByText(name, { exact: true }).click();
+    await diff.getByText(name, { exact: true }).first().waitFor();
   }
+  const shown = async (text: string): Promise<void> => {
+    await page.keyboard.press('Control+f');
+    const field = page.getByRole('textbox', { name: 'Find in the diff' });
+    await field.fill(text);
+    await page.getByText(/^1 of \d+$/).waitFor();
+    await field.press('Enter');
+    await diff.getByText(text).first().waitFor();
+    await field.press('Escape');
+  };
+  await shown('<script>window.pwned=1</script>');
+  await picture(page, 'review-hostile');
+  await shown('</code></pre><style>*{display:none}</style>');
+  await shown('a\\x1b[31mred\\x1b]0;title\\x07 b');
+  await shown('user<U+202E> <U+2066>// admin<U+2069> <U+2066>');
+  await shown('more characters cut]');
+  await shown('@@ -1 +1 @@');
+  await diff.getByText('Lines now end the way Windows ends them (CRLF).').waitFor();
+  expect(await page.evaluate(() => (globalThis as { pwned?: number }).pwned)).toBe(undefined);
+  expect(await page.locator('img[src=x]').count()).toBe(0);
+  expect(await diff.locator('script').count()).toBe(0);
+  // Lines are as short as they are shown: the whole page holds little of the long one.
+  expect((await diff.innerText()).length).toBeLessThan(100_000);
+  expect(at.complaints).toEqual([]);
 });

@@ -1,8 +1,9 @@
 // test/web/review.test.ts: the review in a real browser: look, comment, choose, try, merge, undo, with the mouse and without.
-import type { Browser, Locator, Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServerMachine } from '../server/place.ts';
-import { createPlace, expectAccessible, openBrowser, openReview, picture } from './review-place.ts';
+import { expectAccessible, type Place } from './browser.ts';
+import { createReviews, openReview, picture } from './review-place.ts';
 
 const LINES = Array.from({ length: 60 }, (_, i) => `export const value${i + 1} = ${i + 1}; // number ${i + 1}`);
 const FILES = {
@@ -21,18 +22,13 @@ const GOAL = [
 ].join(' // ');
 
 // One machine for all: each test has a task of its own, and leaves the branch as it was.
-let browser: Browser;
+let place: Place;
 let machine: ServerMachine;
 beforeAll(async () => {
-  [browser, machine] = await Promise.all([
-    openBrowser(),
-    createPlace(FILES, { look: GOAL, journey: GOAL, newer: GOAL, keys: GOAL, conflict: GOAL }),
-  ]);
+  place = await createReviews(FILES, { look: GOAL, journey: GOAL, newer: GOAL, keys: GOAL, conflict: GOAL });
+  ({ machine } = place);
 });
-afterAll(async () => {
-  await browser.close();
-  machine[Symbol.dispose]();
-});
+afterAll(() => place[Symbol.asyncDispose]());
 
 const bar = (page: Page): Locator => page.getByRole('region', { name: 'Merge' });
 const diff = (page: Page): Locator => page.getByRole('region', { name: 'Changes' });
@@ -41,7 +37,7 @@ const part = (page: Page, n: number): Locator =>
   page.getByRole('checkbox', { name: new RegExp(`^Take part ${n} of 2`) });
 
 test('somebody looks at changes, comments, takes files and parts, sees that it merges, merges and undoes it', async () => {
-  await using at = await openReview(browser, machine, 'journey');
+  await using at = await openReview(place, 'journey');
   const { page } = at;
   await bar(page)
     .getByText(/Merges cleanly onto/)
@@ -117,7 +113,7 @@ test('somebody looks at changes, comments, takes files and parts, sees that it m
 });
 
 test('what can run code cannot be taken before its difference was opened, by any way', async () => {
-  await using at = await openReview(browser, machine, 'look');
+  await using at = await openReview(place, 'look');
   const { page } = at;
   await bar(page)
     .getByText(/Merges cleanly onto/)
@@ -155,7 +151,7 @@ test('what can run code cannot be taken before its difference was opened, by any
 });
 
 test('what is shown stays as it is while the agent goes on, and says that there is newer', async () => {
-  await using at = await openReview(browser, machine, 'newer');
+  await using at = await openReview(place, 'newer');
   const { page } = at;
   await file(page, 'values.ts').click();
   await page.getByRole('checkbox', { name: 'Viewed src/values.ts' }).click();
@@ -173,7 +169,7 @@ test('what is shown stays as it is while the agent goes on, and says that there 
 });
 
 test('all of it can be done with keys alone', async () => {
-  await using at = await openReview(browser, machine, 'keys');
+  await using at = await openReview(place, 'keys');
   const { page } = at;
   await bar(page)
     .getByText(/Merges cleanly onto/)
@@ -219,7 +215,7 @@ test('all of it can be done with keys alone', async () => {
 
 describe.each(['light', 'dark'] as const)('in the %s', (theme) => {
   test('the review has nothing that keeps anybody out, and forced into a narrow window it stays whole', async () => {
-    await using at = await openReview(browser, machine, 'look', theme);
+    await using at = await openReview(place, 'look', theme);
     const { page } = at;
     await bar(page)
       .getByText(/Merges cleanly onto/)
@@ -249,7 +245,7 @@ describe.each(['light', 'dark'] as const)('in the %s', (theme) => {
 test('a conflict is shown before anything is pressed, and the file can be left out', async () => {
   machine.write('src/values.ts', FILES['src/values.ts'].replace('value2 ', 'mine '));
   machine.git('commit', '-qam', 'mine');
-  await using at = await openReview(browser, machine, 'conflict');
+  await using at = await openReview(place, 'conflict');
   const { page } = at;
   await bar(page).getByText('1 file would conflict').waitFor();
   await picture(page, 'review-conflict');

@@ -7,12 +7,7 @@ const verb: Verb = {
   usage: 'serve [--port <number>]',
   about:
     'Watch, review and merge in a browser; everything can be done on the command line as well, and both see the same tasks. The first line is a link that lets one browser in, once. Nobody else can come in; only this machine can reach it.\nStopping it stops no agent. For scripts there is a key: ~/.local/state/ags/server/key',
-  examples: [
-    'ags serve',
-    'ags serve --port 8080',
-    'ags serve --host 192.168.1.5 --cert cert.pem --key key.pem',
-    'curl -H "Authorization: Bearer $(cat ~/.local/state/ags/server/key)" http://127.0.0.1:7780/api/tasks',
-  ],
+  examples: ['ags serve', 'ags serve --port 8080', 'ags serve --host 192.168.1.5 --cert cert.pem --key key.pem'],
   options: SERVE_OPTIONS,
   async run(args, ctx) {
     const served = await serveHere(args, ctx);

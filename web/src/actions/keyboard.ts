@@ -5,8 +5,8 @@ import { readPreference } from '../look/preferences.ts';
 import { ACTION_IDS, isBound, keysOf, runAction } from './registry.ts';
 
 const SEQUENCE_MS = 1200;
-/** What has the keyboard to itself. A toast calls itself a dialog too, but not a modal one. */
-const OVER = '[role="dialog"]:not([aria-modal="false"]),[role="menu"],[role="listbox"]';
+// A toast is a dialog too, but one that nobody has to answer.
+const OWNS_KEYBOARD = '[role=dialog]:not([data-toast]),[role=menu],[role=listbox]';
 
 export function useKeyboard(): void {
   useEffect(() => {
@@ -22,7 +22,8 @@ export function useKeyboard(): void {
         return;
       }
       if (inTerminal(event.target)) return;
-      if (single && document.querySelector(OVER) !== null) return;
+      // A dialog or a menu has the keyboard to itself.
+      if (single && document.querySelector(OWNS_KEYBOARD) !== null) return;
       if (single && pressed.length === 1 && !readPreference('single-keys', true)) return;
       // On a button, a box or a link, Enter and Space press it.
       if (

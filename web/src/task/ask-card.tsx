@@ -34,7 +34,8 @@ export function AskCard({
   const waits = ask.untilMs !== null;
   const Sign = waits ? CircleHelp : Ban;
   return (
-    <section
+    <div
+      role="group"
       aria-label={`Network: ${where}`}
       className={`max-w-[80ch] rounded-lg border p-3 ${waits ? 'border-warn bg-warn-bg' : 'border-line bg-bg'}`}
     >
@@ -57,7 +58,7 @@ export function AskCard({
         <HostButtons host={ask.host} port={ask.port} task={task} live={live} onRetry={onRetry} />
         {ask.untilMs === null ? null : <Countdown untilMs={ask.untilMs} />}
       </div>
-    </section>
+    </div>
   );
 }
 

@@ -42,7 +42,7 @@ export function createFold(): Fold {
   function prepare(event: ApiEvent, step: string | null, line: string | null): void {
     preparing ??= add(event, { kind: 'prepare', steps: [], printed: [], endMs: null, failed: false });
     change(preparing, 'prepare', ({ steps, printed }) => ({
-      steps: step === null ? steps : [...steps, { text: step, atMs: Date.parse(event.at) }],
+      steps: step === null ? steps : withStep(steps, step, Date.parse(event.at)),
       printed: line === null ? printed : [...printed, line].slice(-500),
     }));
   }
@@ -114,7 +114,7 @@ export function createFold(): Fold {
       if (text(e['goal']) !== '') add(e, { kind: 'goal', text: text(e['goal']) });
       prepare(e, 'Queued', null);
     },
-    'run.waiting': (e) => prepare(e, `Waits: ${text(e['why'])}`, null),
+    'run.waiting': (e) => prepare(e, `${WAITS}${text(e['why'])}`, null),
     'run.prepared': (e) => prepare(e, text(e['text']), null),
     'run.printed': (e) => prepare(e, null, text(e['text'])),
     'run.noticed': (e) => void add(e, { kind: 'note', tone: 'warn', text: text(e['text']) }),
@@ -184,6 +184,17 @@ export function createFold(): Fold {
   };
   return { items, push: (event) => READ[event.type]?.(event) };
 }
+
+type Steps = ItemOf<'prepare'>['steps'];
+
+/** Of several reasons to wait, one after the other, the last one counts. */
+function withStep(steps: Steps, text: string, atMs: number): Steps {
+  const last = steps.at(-1);
+  const waits = text.startsWith(WAITS) && last?.text.startsWith(WAITS) === true;
+  return waits ? [...steps.slice(0, -1), { ...last, text }] : [...steps, { text, atMs }];
+}
+
+const WAITS = 'Waits: ';
 
 const KINDS: Readonly<Record<Action['kind'], 'explore' | 'command' | 'edit' | 'other'>> = {
   read: 'explore',

@@ -1,17 +1,6 @@
 // web/src/task/header.tsx: which task this is, how it stands, and what can be done with it.
 import { Link, useNavigate } from '@tanstack/react-router';
-import {
-  ArrowLeft,
-  Ellipsis,
-  GitFork,
-  Lock,
-  RotateCcw,
-  ScrollText,
-  Square,
-  SquareTerminal,
-  Trash2,
-  Undo2,
-} from 'lucide-react';
+import { ArrowLeft, Ellipsis, GitFork, Lock, RotateCcw, Square, Trash2, Undo2 } from 'lucide-react';
 import { Popover } from '@base-ui/react/popover';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -26,10 +15,11 @@ import { Menu, MenuItem } from '../ui/menu.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 import { say, sayFailure } from '../ui/toasts.tsx';
 import { useTaskActions } from '../tasks/task-actions.tsx';
+import { OVER } from '../ui/over.ts';
 
 export type Panel = 'terminal' | 'logs';
 
-export function TaskHeader({ task, onPanel }: { task: ApiTaskDetail; onPanel: (panel: Panel) => void }): ReactNode {
+export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
   const actions = useTaskActions();
   const navigate = useNavigate();
   const client = useQueryClient();
@@ -131,16 +121,6 @@ export function TaskHeader({ task, onPanel }: { task: ApiTaskDetail; onPanel: (p
             >
               Fork…
             </MenuItem>
-            <MenuItem
-              icon={<SquareTerminal size={16} aria-hidden />}
-              disabled={!can('terminal')}
-              onPick={() => onPanel('terminal')}
-            >
-              Terminal
-            </MenuItem>
-            <MenuItem icon={<ScrollText size={16} aria-hidden />} onPick={() => onPanel('logs')}>
-              Logs
-            </MenuItem>
             <MenuItem icon={<Undo2 size={16} aria-hidden />} disabled={!can('undo')} onPick={() => undo.mutate()}>
               Take back the merge
             </MenuItem>
@@ -162,11 +142,11 @@ export function TaskHeader({ task, onPanel }: { task: ApiTaskDetail; onPanel: (p
 /** What the sandbox can see and do, in short. */
 function LockChip({ task }: { task: ApiTaskDetail }): ReactNode {
   return (
-    <Popover.Root>
+    <Popover.Root modal>
       <Popover.Trigger className="inline-flex h-6 items-center gap-1 rounded-full border border-line px-2 text-text hover:bg-raised">
         <Lock size={12} aria-hidden /> Sandboxed
       </Popover.Trigger>
-      <Popover.Portal>
+      <Popover.Portal container={OVER}>
         <Popover.Positioner sideOffset={4} align="start" className="z-40">
           <Popover.Popup className="w-96 max-w-[calc(100vw-2rem)] rounded-lg border border-line bg-bg p-4 shadow-pop outline-none">
             <Popover.Title className="font-medium">What this task can see</Popover.Title>

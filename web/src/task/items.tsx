@@ -215,7 +215,8 @@ function Thought({ item }: { item: ItemOf<'thought'> }): ReactNode {
 
 function Question({ item, context }: { item: ItemOf<'question'>; context: ItemContext }): ReactNode {
   return (
-    <section
+    <div
+      role="group"
       aria-label="Question of the agent"
       className={`my-1 max-w-[84ch] rounded-lg border p-3 ${item.open ? 'border-warn bg-warn-bg' : 'border-line'}`}
     >
@@ -235,7 +236,7 @@ function Question({ item, context }: { item: ItemOf<'question'>; context: ItemCo
           </span>
         </div>
       ) : null}
-    </section>
+    </div>
   );
 }
 
@@ -256,7 +257,7 @@ function Network({ item, context }: { item: ItemOf<'network'>; context: ItemCont
 
 function Hook({ item }: { item: ItemOf<'hook'> }): ReactNode {
   return (
-    <section aria-label="Refused by a hook" className="my-1 max-w-[84ch] rounded-lg border border-bad p-3">
+    <div role="group" aria-label="Refused by a hook" className="my-1 max-w-[84ch] rounded-lg border border-bad p-3">
       <p className="flex items-start gap-2 text-bad">
         <OctagonX size={16} aria-hidden className="mt-0.5 shrink-0" />
         <span className="min-w-0 wrap-anywhere">
@@ -269,10 +270,18 @@ function Hook({ item }: { item: ItemOf<'hook'> }): ReactNode {
         </span>
       </p>
       {item.reason === '' ? null : (
-        <p className="mt-1 pl-6 text-sm whitespace-pre-wrap wrap-anywhere">{clean(item.reason)}</p>
+        <p className="mt-1 pl-6 text-sm whitespace-pre-wrap wrap-anywhere">
+          {clean(withoutPrefix(item.reason, item.hook))}
+        </p>
       )}
-    </section>
+    </div>
   );
+}
+
+/** The title says already who refused. */
+function withoutPrefix(reason: string, hook: string): string {
+  const prefix = `Refused by the hook ${hook}: `;
+  return reason.startsWith(prefix) ? reason.slice(prefix.length) : reason;
 }
 
 function Ended({ item }: { item: ItemOf<'ended'> }): ReactNode {

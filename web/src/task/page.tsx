@@ -70,7 +70,7 @@ function Open({ task }: { task: ApiTaskDetail }): ReactNode {
 
   return (
     <div className="flex min-h-full flex-col lg:h-full">
-      <TaskHeader task={task} onPanel={open} />
+      <TaskHeader task={task} />
       <div className="grid min-h-0 grow grid-cols-[minmax(0,1fr)] lg:grid-cols-[minmax(0,1fr)_20rem] xl:grid-cols-[minmax(0,1fr)_24rem]">
         <div className="flex h-[75vh] min-h-96 flex-col lg:h-auto lg:min-h-0">
           <Timeline
@@ -101,7 +101,7 @@ function Open({ task }: { task: ApiTaskDetail }): ReactNode {
           ) : null}
         </div>
         <div className="min-h-0 border-t border-line lg:overflow-y-auto lg:border-t-0 lg:border-l">
-          <Side task={task} send={send} />
+          <Side task={task} send={send} onPanel={toggle} />
         </div>
       </div>
     </div>

@@ -1,7 +1,7 @@
 // web/src/task/side.tsx: beside the timeline: files so far, the network, the limits.
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Check } from 'lucide-react';
+import { Check, ScrollText, SquareTerminal } from 'lucide-react';
 import { useEffect } from 'react';
 import type { ReactNode } from 'react';
 import type { ApiAttempt, ApiNetwork, ApiTaskDetail } from '../../../src/protocol/api.ts';
@@ -12,16 +12,39 @@ import { keys } from '../api/queries.ts';
 import { useLive } from '../live/live.tsx';
 import { cleanLine } from '../text/clean.ts';
 import { bytes, duration, money } from '../text/format.ts';
+import { Button } from '../ui/button.tsx';
 import { DiffStat, SectionTitle } from '../ui/figures.tsx';
 import { useNow } from '../ui/now.ts';
 import { AskCard, useRuleChange } from './ask-card.tsx';
+import type { Panel } from './header.tsx';
 
 const MOST_FILES = 60;
 const MOST_ALLOWED = 12;
 
-export function Side({ task, send }: { task: ApiTaskDetail; send: ((text: string) => void) | null }): ReactNode {
+export function Side({
+  task,
+  send,
+  onPanel,
+}: {
+  task: ApiTaskDetail;
+  send: ((text: string) => void) | null;
+  onPanel: (panel: Panel) => void;
+}): ReactNode {
   return (
     <aside aria-label="Files, network and limits" className="flex flex-col gap-6 p-4">
+      <div className="flex gap-2">
+        <Button
+          className="grow"
+          disabled={!task.can.includes('terminal')}
+          title={task.can.includes('terminal') ? undefined : 'Only while it runs'}
+          onClick={() => onPanel('terminal')}
+        >
+          <SquareTerminal size={16} aria-hidden /> Terminal
+        </Button>
+        <Button className="grow" onClick={() => onPanel('logs')}>
+          <ScrollText size={16} aria-hidden /> Logs
+        </Button>
+      </div>
       <FilesSoFar task={task} />
       <NetworkPanel task={task} send={send} />
       <Limits task={task} />
@@ -205,18 +228,16 @@ function Limits({ task }: { task: ApiTaskDetail }): ReactNode {
 function Meter({ name, words, part }: { name: string; words: string; part: number | null }): ReactNode {
   const full = part === null ? 0 : Math.min(1, part);
   return (
-    <div>
-      <div className="flex justify-between gap-3">
-        <dt className="text-muted">{name}</dt>
-        <dd className="tabular">{words}</dd>
-      </div>
+    <div className="flex flex-wrap justify-between gap-x-3">
+      <dt className="text-muted">{name}</dt>
+      <dd className="tabular">{words}</dd>
       {part === null ? null : (
-        <div aria-hidden className="mt-1 h-1 rounded-full bg-raised">
+        <dd aria-hidden className="mt-1 h-1 basis-full rounded-full bg-raised">
           <div
             className={`h-1 rounded-full ${full > 0.9 ? 'bg-bad' : full > 0.7 ? 'bg-warn' : 'bg-accent'}`}
             style={{ width: `${full * 100}%` }}
           />
-        </div>
+        </dd>
       )}
     </div>
   );

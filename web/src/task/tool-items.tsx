@@ -44,7 +44,8 @@ export function ExploreItem({ item }: { item: ItemOf<'explore'> }): ReactNode {
 }
 
 export function CommandItem({ item: { tool } }: { item: ItemOf<'command'> }): ReactNode {
-  const failed = tool.end !== null && tool.end.outcome !== 'done';
+  // Of what was refused the hook says why, on a line of its own.
+  const failed = tool.end?.outcome === 'failed';
   const [open, setOpen] = useState<boolean | null>(null);
   const command = tool.action.kind === 'command' ? tool.action.command : '';
   const shown = open ?? failed;
@@ -87,7 +88,7 @@ export function EditItem({ item: { tool } }: { item: ItemOf<'edit'> }): ReactNod
       end={
         <span className="flex items-center gap-3">
           {content === '' ? null : (
-            <span className="tabular text-sm text-muted">{plural(content.split('\n').length, 'line')}</span>
+            <span className="tabular text-sm text-muted">{plural(content.trimEnd().split('\n').length, 'line')}</span>
           )}
           <Ending tool={tool} quiet />
         </span>
@@ -150,7 +151,8 @@ function Ending({ tool: { end, atMs, action }, quiet = false }: { tool: Tool; qu
         : '';
   return (
     <span className={`flex gap-2 text-sm whitespace-nowrap ${end.outcome === 'done' ? 'text-muted' : 'text-bad'}`}>
-      {quiet && end.outcome === 'done' ? null : word} {time}
+      {quiet && end.outcome === 'done' ? null : <span>{word}</span>}
+      {time}
     </span>
   );
 }

@@ -11,6 +11,7 @@ import { TextField } from '../ui/fields.tsx';
 import { CHIP, ChoiceChip } from '../ui/menu.tsx';
 import { agentsOf, limitsInWords } from './choices.ts';
 import type { Choices } from './choices.ts';
+import { OVER } from '../ui/over.ts';
 
 interface ChipProps {
   readonly project: string;
@@ -51,13 +52,13 @@ function AgentChip({ choices, onChange }: ChipProps): ReactNode {
     if (next.length > 0) onChange({ agents: next });
   };
   return (
-    <Base.Root modal={false}>
+    <Base.Root>
       <Base.Trigger className={CHIP} aria-label={`${shown}: agent`}>
         <Bot size={14} aria-hidden className="text-muted" />
         <span className="truncate">{shown}</span>
         <ChevronDown size={14} aria-hidden className="text-muted" />
       </Base.Trigger>
-      <Base.Portal>
+      <Base.Portal container={OVER}>
         <Base.Positioner sideOffset={4} align="start" className="z-40 outline-none">
           <Base.Popup className="max-h-[min(24rem,var(--available-height))] min-w-56 overflow-y-auto rounded-lg border border-line bg-bg p-1 shadow-pop outline-none">
             <Base.Group>
@@ -163,13 +164,13 @@ function LimitChip({ choices, onChange }: ChipProps): ReactNode {
   const shown = limitsInWords(choices);
   const number = (text: string): number | null => (Number(text) > 0 ? Number(text) : null);
   return (
-    <Popover.Root>
+    <Popover.Root modal>
       <Popover.Trigger className={CHIP} aria-label={`${shown}: limits`}>
         <Gauge size={14} aria-hidden className="shrink-0 text-muted" />
         <span className="truncate">{shown}</span>
         <ChevronDown size={14} aria-hidden className="shrink-0 text-muted" />
       </Popover.Trigger>
-      <Popover.Portal>
+      <Popover.Portal container={OVER}>
         <Popover.Positioner sideOffset={4} align="start" className="z-40">
           <Popover.Popup className="flex w-72 flex-col gap-3 rounded-lg border border-line bg-bg p-4 shadow-pop outline-none">
             <Popover.Title className="font-medium">Limits of each task</Popover.Title>

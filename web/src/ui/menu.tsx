@@ -2,6 +2,7 @@
 import { Menu as Base } from '@base-ui/react/menu';
 import { Check, ChevronDown } from 'lucide-react';
 import type { ReactElement, ReactNode } from 'react';
+import { OVER } from './over.ts';
 
 const POPUP =
   'max-h-[min(24rem,var(--available-height))] min-w-44 max-w-80 overflow-y-auto rounded-lg border border-line bg-bg p-1 text-base shadow-pop outline-none';
@@ -10,9 +11,9 @@ const ITEM =
 
 export function Menu({ trigger, children }: { trigger: ReactElement; children: ReactNode }): ReactNode {
   return (
-    <Base.Root modal={false}>
+    <Base.Root>
       <Base.Trigger render={trigger} />
-      <Base.Portal>
+      <Base.Portal container={OVER}>
         <Base.Positioner sideOffset={4} align="end" className="z-40 outline-none">
           <Base.Popup className={POPUP}>{children}</Base.Popup>
         </Base.Positioner>
@@ -69,13 +70,13 @@ export function ChoiceChip<T extends string>({
   onChange: (value: T) => void;
 }): ReactNode {
   return (
-    <Base.Root modal={false}>
+    <Base.Root>
       <Base.Trigger className={CHIP} aria-label={`${shown}: ${name}`}>
         {icon}
         <span className="truncate">{shown}</span>
         <ChevronDown size={14} aria-hidden className="shrink-0 text-muted" />
       </Base.Trigger>
-      <Base.Portal>
+      <Base.Portal container={OVER}>
         <Base.Positioner sideOffset={4} align="start" className="z-40 outline-none">
           <Base.Popup className={POPUP}>
             <Base.Group>

@@ -59,6 +59,7 @@ function List(): ReactNode {
     <Toast.Root
       key={toast.id}
       toast={toast}
+      data-toast
       className={`flex items-start gap-3 rounded-lg border bg-bg p-3 shadow-pop data-ending-style:opacity-0 ${toast.type === 'failure' ? 'border-bad' : 'border-line'}`}
     >
       <Toast.Content className="min-w-0 grow">

@@ -1,0 +1,40 @@
+// test/server/tls.test.ts: served to other machines: with TLS, under the names that were given, and still to nobody who has not entered.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { CALLERS, createMachine } from '../harness.ts';
+import { firstLine } from './place.ts';
+
+test('another address is served with TLS, and its cookie never goes without', async () => {
+  using machine = createMachine(CALLERS.at(-1) ?? 'user');
+  const [cert, key] = [join(machine.home, 'cert.pem'), join(machine.home, 'key.pem')];
+  const subject = ['-subj', '/CN=ags.test', '-addext', 'subjectAltName=DNS:ags.test'];
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', key];
+  execFileSync('openssl', ['req', '-x509', ...newKey, '-out', cert, '-days', '2', ...subject], { stdio: 'ignore' });
+  execFileSync('chmod', ['644', cert, key]);
+  const place = ['--port', '0', '--host', '127.0.0.2', '--name', 'ags.test'];
+  const child = machine.start(['serve', ...place, '--cert', cert, '--key', key]);
+  try {
+    const link = new URL(await firstLine(child));
+    expect(link.protocol).toBe('https:');
+    const get = (path: string, host: string): Promise<{ status: number; cookie: string }> =>
+      new Promise((resolve, reject) => {
+        const options = { host: '127.0.0.2', port: link.port, path, ca: readFileSync(cert), servername: 'ags.test' };
+        request({ ...options, headers: { host }, agent: false }, (response) => {
+          response.resume();
+          resolve({ status: response.statusCode ?? 0, cookie: String(response.headers['set-cookie']) });
+        })
+          .on('error', reject)
+          .end();
+      });
+    expect((await get('/api/tasks', `ags.test:${link.port}`)).status).toBe(401);
+    expect((await get('/', `evil.test:${link.port}`)).status).toBe(421);
+    expect((await get('/', `localhost:${link.port}`)).status).toBe(421);
+    const entered = await get(link.pathname + link.search, `ags.test:${link.port}`);
+    expect([entered.status, entered.cookie]).toEqual([303, expect.stringMatching(/; Secure$/)]);
+  } finally {
+    child.kill('SIGKILL');
+  }
+});

@@ -1,0 +1,115 @@
+// test/web/browser.ts: a real browser in front of a real `ags serve`, signed in by the link that it printed.
+import { gzipSync } from 'node:zlib';
+import axe from 'axe-core';
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { CALLERS } from '../harness.ts';
+import { createServerMachine, type ServerMachine } from '../server/place.ts';
+
+export interface Place extends AsyncDisposable {
+  readonly machine: ServerMachine;
+  readonly browser: Browser;
+  /** Another window with the same session. What the browser complains of ends the test that closes it. */
+  open(path: string, options?: BrowserContextOptions): Promise<Window>;
+  /** The page of a task. */
+  task(id: string): string;
+  readonly tasks: string;
+}
+
+export interface Window extends AsyncDisposable {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** What was refused by the policy, thrown, or asked of another host. */
+  readonly complaints: string[];
+}
+
+export async function createPlace(files?: Record<string, string>): Promise<Place> {
+  const machine = await createServerMachine(CALLERS.at(-1) ?? 'user', files);
+  const browser = await chromium.launch({
+    executablePath: process.env['AGS_CHROMIUM'] ?? '/usr/bin/chromium',
+    // Its own sandbox does not work for root; what it shows here is ours.
+    args: ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none'],
+  });
+  const base = `http://127.0.0.1:${machine.server.port}`;
+  const first = await browser.newContext();
+  await (await first.newPage()).goto(machine.server.link);
+  const cookies = await first.cookies();
+  await first.close();
+  return {
+    machine,
+    browser,
+    tasks: `/p/${machine.projectId}`,
+    task: (id) => `/p/${machine.projectId}/t/${id}`,
+    async open(path, options = {}) {
+      const context = await browser.newContext({
+        viewport: { width: 1440, height: 900 },
+        reducedMotion: 'reduce',
+        ...options,
+      });
+      await context.addCookies(cookies);
+      const page = await context.newPage();
+      page.setDefaultTimeout(15_000);
+      const complaints: string[] = [];
+      page.on('pageerror', (error) => complaints.push(`thrown: ${error.message}`));
+      page.on('console', (message) => {
+        if (message.type() === 'error') complaints.push(`console: ${message.text()}`);
+      });
+      page.on('request', (request) => {
+        const url = new URL(request.url());
+        if (url.host !== new URL(base).host && url.protocol !== 'blob:') complaints.push(`asked for ${request.url()}`);
+      });
+      await page.goto(`${base}${path}`);
+      return {
+        page,
+        context,
+        complaints,
+        async [Symbol.asyncDispose]() {
+          await picture(page, path.replaceAll(/\W+/g, '-'));
+          await context.close();
+        },
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      await browser.close();
+      machine[Symbol.dispose]();
+    },
+  };
+}
+
+/** Waits until these words can be seen somewhere. */
+export async function seen(page: Page, words: string): Promise<void> {
+  await page.getByText(words).filter({ visible: true }).first().waitFor();
+}
+
+/** Nothing that WCAG A and AA or good practice finds fault with. */
+export async function expectAccessible(page: Page): Promise<void> {
+  await page.evaluate(axe.source);
+  const found = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; nodes: { target: unknown; failureSummary: string }[] }[] }> };
+    };
+    const { violations } = await axe.run();
+    return violations.map(({ id, nodes }) => ({
+      id,
+      where: nodes.slice(0, 3).map(({ target, failureSummary }) => `${JSON.stringify(target)}: ${failureSummary}`),
+    }));
+  });
+  expect(found).toEqual([]);
+}
+
+/** Bytes of all scripts that an address loads before anybody does anything, as gzip would send them. */
+export async function scriptBytes(place: Place, path: string): Promise<number> {
+  const scripts: Promise<Buffer>[] = [];
+  await using window = await place.open('/favicon.svg');
+  window.page.on('response', (response) => {
+    if (response.request().resourceType() === 'script') scripts.push(response.body());
+  });
+  await window.page.goto(new URL(path, window.page.url()).href, { waitUntil: 'networkidle' });
+  return (await Promise.all(scripts)).reduce((sum, body) => sum + gzipSync(body).length, 0);
+}
+
+/** For a person to look at, as it was when it was closed: only where a directory is named. */
+async function picture(page: Page, name: string): Promise<void> {
+  const dir = process.env['AGS_PICTURES'];
+  if (dir !== undefined) await page.screenshot({ path: `${dir}/${name}.png` });
+}

@@ -1,0 +1,94 @@
+// test/web/words.test.ts: what the page makes of events and of what is typed, without a browser.
+import { expect, test } from 'vitest';
+import type { ApiEvent, ApiTask } from '../../src/protocol/api.ts';
+import { createFold } from '../../web/src/task/fold.ts';
+import { passes } from '../../web/src/task/item.ts';
+import { goalsOf, sharedFiles } from '../../web/src/tasks/goals.ts';
+import { linesOf, parseSearch } from '../../web/src/tasks/order.ts';
+
+const at = '2026-01-01T12:00:00.000Z';
+const read = (path: string) => ({ kind: 'read', path });
+
+function fold(events: readonly Record<string, unknown>[]) {
+  const folded = createFold();
+  for (const [index, event] of events.entries()) folded.push({ seq: index + 1, at, ...event } as unknown as ApiEvent);
+  return folded.items;
+}
+
+test('reads in a row are one item, a tool and its end are one, and each item keeps its key', () => {
+  const items = fold([
+    { type: 'run.queued', goal: 'Do it', run: 1 },
+    { type: 'run.waiting', why: 'a' },
+    { type: 'run.waiting', why: 'b' },
+    { type: 'run.started', turn: 1, title: 'Demo', version: '1', prompt: '', sandbox: 's' },
+    { type: 'tool.started', id: '1', tool: 'Read', action: read('a') },
+    { type: 'tool.started', id: '2', tool: 'Read', action: read('b') },
+    { type: 'tool.finished', id: '1', outcome: 'done' },
+    { type: 'tool.finished', id: '2', outcome: 'failed', output: 'no' },
+    { type: 'tool.started', id: '3', tool: 'Shell', action: { kind: 'command', command: 'npm test' } },
+    { type: 'network.denied', host: 'a.test', port: 443, reason: 'no rule' },
+    { type: 'network.denied', host: 'a.test', port: 443, reason: 'no rule' },
+    { type: 'tool.finished', id: '3', outcome: 'failed', exitCode: 2, output: 'x', durationMs: 41_000 },
+    { type: 'something.new' },
+    { type: 'run.ended', state: 'failed', reason: 'why' },
+  ]);
+  expect(items.map(({ kind, key }) => [kind, key])).toEqual([
+    ['goal', 1],
+    ['prepare', 1.25],
+    ['started', 4],
+    ['explore', 5],
+    ['command', 9],
+    ['network', 10],
+    ['ended', 14],
+  ]);
+  expect(items[1]).toMatchObject({ steps: [{ text: 'Queued' }, { text: 'Waits: b' }], failed: false });
+  expect(items[3]).toMatchObject({
+    tools: [{ end: { outcome: 'done' } }, { end: { outcome: 'failed', output: 'no' } }],
+  });
+  expect(items[4]).toMatchObject({ tool: { end: { exitCode: 2, tookMs: 41_000 } } });
+  expect(items[5]).toMatchObject({ tries: 2, asked: false });
+  expect(items.filter((item) => passes('errors', item)).map(({ kind }) => kind)).toEqual(['command', 'ended']);
+});
+
+test('a question is open until somebody has said something', () => {
+  const asked = [{ type: 'agent.asked', question: 'Which?', choices: ['a', 'b'] }];
+  expect(fold(asked)[0]).toMatchObject({ open: true, choices: ['a', 'b'] });
+  expect(fold([...asked, { type: 'message.sent', text: 'a' }])[0]).toMatchObject({ open: false });
+});
+
+test('lines and Markdown lists are goals; goals that name one file are told of', () => {
+  expect(goalsOf('- one\n * [ ] two\n\n3. three in src/a.ts\n4) four in src/a.ts\n-five')).toEqual([
+    'one',
+    'two',
+    'three in src/a.ts',
+    'four in src/a.ts',
+    '-five',
+  ]);
+  expect(sharedFiles(['three in src/a.ts', 'four in src/a.ts', 'b.ts'])).toEqual(['src/a.ts']);
+});
+
+test('who needs somebody comes first, and attempts stand together where the most urgent one is', () => {
+  const task = (id: string, group: ApiTask['group'], startedAtMs: number, attemptOf: string | null = null) =>
+    ({
+      id,
+      name: id,
+      group,
+      startedAtMs,
+      attemptOf,
+      state: 'ready',
+      agent: 'demo',
+      blockedHosts: [],
+    }) as unknown as ApiTask;
+  const tasks = [
+    task('old', 'rest', 1),
+    task('a-2', 'running', 5, 'a-1'),
+    task('a-1', 'needs-you', 5, 'a-1'),
+    task('new', 'rest', 9),
+    task('run', 'running', 3),
+  ];
+  const keys = (open: readonly string[]) => linesOf(tasks, new Set(open)).map(({ key }) => key);
+  expect(keys([])).toEqual(['title needs-you', 'attempts a-1', 'title running', 'run', 'title rest', 'new', 'old']);
+  expect(keys(['attempts a-1']).slice(0, 4)).toEqual(['title needs-you', 'attempts a-1', 'a-1', 'a-2']);
+  const { words, fits } = parseSearch('is:ready agent:dem date tests');
+  expect([words, fits(task('x', 'look', 1))]).toEqual(['date tests', true]);
+});

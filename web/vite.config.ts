@@ -3,10 +3,12 @@ import { fileURLToPath } from 'node:url';
 import tailwindcss from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
+import { diffLibrary } from './diff-library.ts';
 
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
-  plugins: [react(), tailwindcss()],
+  plugins: [diffLibrary(), react(), tailwindcss()],
+  worker: { format: 'es', plugins: () => [diffLibrary()] },
   server: { proxy: { '/api': { target: 'http://127.0.0.1:7780', ws: true }, '/enter': 'http://127.0.0.1:7780' } },
   build: {
     outDir: fileURLToPath(new URL('../dist/web', import.meta.url)),

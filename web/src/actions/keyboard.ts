@@ -25,8 +25,13 @@ export function useKeyboard(): void {
       // A dialog or a menu has the keyboard to itself.
       if (single && document.querySelector(OWNS_KEYBOARD) !== null) return;
       if (single && pressed.length === 1 && !readPreference('single-keys', true)) return;
-      // On a button or a link, Enter presses it.
-      if (pressed === 'enter' && event.target instanceof Element && event.target.closest('a,button') !== null) return;
+      // On a button, a box or a link, Enter and Space press it.
+      if (
+        (pressed === 'enter' || pressed === 'space') &&
+        event.target instanceof Element &&
+        event.target.closest('a,button,[role=checkbox],[role=switch],[role=radio]') !== null
+      )
+        return;
       const sequence =
         before !== null && event.timeStamp - before.atMs < SEQUENCE_MS ? `${before.key} ${pressed}` : null;
       before = single ? { key: pressed, atMs: event.timeStamp } : null;

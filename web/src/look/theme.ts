@@ -1,4 +1,5 @@
 // web/src/look/theme.ts: light, dark, or as the system has it.
+import { useSyncExternalStore } from 'react';
 import { readPreference, usePreference } from './preferences.ts';
 
 const THEMES = ['system', 'light', 'dark'] as const;
@@ -25,6 +26,14 @@ export const useTheme = (): [Theme, (theme: Theme) => void] => usePreference<The
 
 /** What is shown right now: for what cannot be told by a token of CSS. */
 export function useShownTheme(): 'light' | 'dark' {
-  const [theme] = useTheme();
-  return theme === 'system' ? shown() : theme;
+  return useSyncExternalStore(subscribe, shown);
+}
+
+function subscribe(changed: () => void): () => void {
+  dark.addEventListener('change', changed);
+  addEventListener('ags-preference', changed);
+  return () => {
+    dark.removeEventListener('change', changed);
+    removeEventListener('ags-preference', changed);
+  };
 }

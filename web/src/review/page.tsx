@@ -1,6 +1,89 @@
-// web/src/review/page.tsx: to come.
+// web/src/review/page.tsx: the changes of a task, as they were when they were opened. Nothing moves under the reader's eyes.
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { FileSearch, RefreshCw } from 'lucide-react';
+import { lazy, Suspense, useState } from 'react';
 import type { ReactNode } from 'react';
+import type { ApiChanges } from '../../../src/protocol/api.ts';
+import { api } from '../api/client.ts';
+import { keys, useTask } from '../api/queries.ts';
+import { plural } from '../text/format.ts';
+import { Button } from '../ui/button.tsx';
+import { Empty, Failure, Skeleton } from '../ui/states.tsx';
+import { printOf } from './choice.ts';
+import { ReviewTitle } from './title.tsx';
+
+const Screen = lazy(async () => import('./screen.tsx').then(({ ReviewScreen }) => ({ default: ReviewScreen })));
+const route = getRouteApi('/p/$project/t/$task/changes');
 
 export function ReviewPage(): ReactNode {
-  return <h1>ReviewPage</h1>;
+  const { task: id } = route.useParams();
+  return <Review key={id} id={id} />;
+}
+
+function Review({ id }: { id: string }): ReactNode {
+  const { data: task, error: noTask } = useTask(id);
+  const latest = useQuery({
+    // Whenever the task has gone on, it is looked at again; what is shown stays as it is.
+    queryKey: [...keys.changes(id), task?.seq ?? 0],
+    queryFn: async () => api.changes(id),
+    enabled: task !== undefined,
+    placeholderData: keepPreviousData,
+    gcTime: 0,
+  });
+  const [shown, setShown] = useState<ApiChanges | null>(null);
+  const changes = shown ?? latest.data;
+  if (shown === null && latest.data !== undefined) setShown(latest.data);
+
+  if (noTask !== null) return <Failure error={noTask} />;
+  if (task === undefined || (changes === undefined && latest.error === null))
+    return <Skeleton label="Loading changes" />;
+  if (changes === undefined)
+    return (
+      <>
+        <ReviewTitle task={task} />
+        <Failure error={latest.error} title="The changes cannot be shown" retry={() => void latest.refetch()} />
+      </>
+    );
+  if (changes.files.length === 0)
+    return (
+      <>
+        <ReviewTitle task={task} />
+        <Empty icon={<FileSearch size={32} aria-hidden />} title="No changes yet">
+          {task.live ? 'The agent has only read files so far.' : 'The agent has changed no file.'}
+          {changes.refused.map(({ path, reason }) => (
+            <p key={path}>{reason}</p>
+          ))}
+        </Empty>
+      </>
+    );
+  const newer = latest.data !== undefined && latest.data.id !== changes.id ? latest.data : null;
+  return (
+    <Suspense fallback={<Skeleton label="Loading changes" />}>
+      <Screen
+        key={changes.id}
+        task={task}
+        changes={changes}
+        newer={newer === null ? null : <Newer from={changes} to={newer} onUpdate={() => setShown(newer)} />}
+      />
+    </Suspense>
+  );
+}
+
+function Newer({ from, to, onUpdate }: { from: ApiChanges; to: ApiChanges; onUpdate: () => void }): ReactNode {
+  const before = new Map(from.files.map((file) => [file.path, printOf(file)]));
+  const gone = from.files.filter(({ path }) => to.files.every((file) => file.path !== path)).length;
+  const count = to.files.filter((file) => before.get(file.path) !== printOf(file)).length + gone;
+  return (
+    <div role="status" className="flex items-center gap-3 border-b border-line bg-info-bg px-4 py-1.5 text-info">
+      <RefreshCw size={16} aria-hidden />
+      <span className="grow">
+        {count === 0 ? 'There is newer.' : `${plural(count, 'file')} changed since you opened this.`} What you see
+        cannot be merged any more.
+      </span>
+      <Button size="small" onClick={onUpdate}>
+        Update
+      </Button>
+    </div>
+  );
 }

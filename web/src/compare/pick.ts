@@ -1,0 +1,64 @@
+// web/src/compare/pick.ts: from which of two attempts each file is taken. Pure.
+import type { ApiChanges, ApiFile } from '../../../src/protocol/api.ts';
+import { canRun } from '../review/choice.ts';
+
+export type Attempt = 'a' | 'b';
+export const ATTEMPTS: readonly Attempt[] = ['a', 'b'];
+
+/** A path that at least one of them changed. */
+export interface Both {
+  readonly path: string;
+  readonly a: ApiFile | null;
+  readonly b: ApiFile | null;
+  /** Both came to the same content. */
+  readonly same: boolean;
+}
+
+export type Picks = ReadonlyMap<string, Attempt>;
+
+export function bothOf(a: ApiChanges, b: ApiChanges): Both[] {
+  const [inA, inB] = [byPath(a), byPath(b)];
+  const both = [...new Set([...inA.keys(), ...inB.keys()])].sort().map((path): Both => {
+    const [one, other] = [inA.get(path) ?? null, inB.get(path) ?? null];
+    const same =
+      one !== null && other !== null && one.oid.after === other.oid.after && one.mode.after === other.mode.after;
+    return { path, a: one, b: other, same };
+  });
+  const risky = ({ a: one, b: other }: Both): boolean => [one, other].some((file) => file !== null && canRun(file));
+  return [...both.filter(risky), ...both.filter((one) => !risky(one))];
+}
+
+const byPath = ({ files }: ApiChanges): Map<string, ApiFile> => new Map(files.map((file) => [file.path, file]));
+
+/** Everything of one attempt; what can run code only where it was looked at. */
+export function allFrom(files: readonly Both[], attempt: Attempt, seen: (file: ApiFile) => boolean): Picks {
+  return new Map(
+    files.flatMap((both) => {
+      const file = both[attempt];
+      return file === null || (canRun(file) && !seen(file)) ? [] : [[both.path, attempt] as const];
+    }),
+  );
+}
+
+export function withPick(picks: Picks, path: string, attempt: Attempt | null): Picks {
+  const next = new Map(picks);
+  if (attempt === null) next.delete(path);
+  else next.set(path, attempt);
+  return next;
+}
+
+/** As the server takes it, for one of them. */
+export function wishOf(
+  changes: ApiChanges,
+  files: readonly Both[],
+  picks: Picks,
+  attempt: Attempt,
+): { changes: string; files: { n: number }[] } {
+  return {
+    changes: changes.id,
+    files: files.flatMap((both) => {
+      const file = both[attempt];
+      return file !== null && picks.get(both.path) === attempt ? [{ n: file.n }] : [];
+    }),
+  };
+}

@@ -1,0 +1,223 @@
+// web/src/diff/diff-view.tsx: one continuous diff of many files. The only file that knows the library that draws it, so that
+// another can take its place.
+import { CodeView, WorkerPoolContextProvider } from '@pierre/diffs/react';
+import type { CodeViewHandle } from '@pierre/diffs/react';
+import type { CodeViewItem, CodeViewLineSelection, DiffLineAnnotation, FileDiffMetadata } from '@pierre/diffs';
+import { useCallback, useEffect, useImperativeHandle, useMemo, useRef, useState } from 'react';
+import type { ReactNode, Ref } from 'react';
+import { useShownTheme } from '../look/theme.ts';
+import { highlighterOptions, poolOptions, THEMES } from './worker-pool.ts';
+import type { DiffText, Side } from './source.ts';
+
+export type Layout = 'unified' | 'split';
+
+/** Something of ours under a line; line 0 is above the first one. */
+export interface DiffNote {
+  readonly key: string;
+  readonly side: Side;
+  readonly line: number;
+}
+
+export interface DiffFile {
+  readonly id: string;
+  /** Another number whenever anything of it is another. */
+  readonly version: number;
+  readonly text: DiffText | null;
+  readonly folded: boolean;
+  readonly notes: readonly DiffNote[];
+}
+
+export interface LineRange {
+  readonly file: string;
+  readonly side: Side;
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface DiffHandle {
+  toFile(id: string): void;
+  toLine(id: string, side: Side, line: number): void;
+  focus(): void;
+  /** The file at the top of what is seen. */
+  topFile(): string | null;
+}
+
+export const HEADER_PX = 44;
+
+interface Props {
+  ref: Ref<DiffHandle>;
+  label: string;
+  files: readonly DiffFile[];
+  layout: Layout;
+  selected: LineRange | null;
+  onSelect: (range: LineRange | null) => void;
+  onScroll?: () => void;
+  /** The button in the gutter was pressed, or lines were drawn over from there. */
+  onGutter: ((range: LineRange) => void) | null;
+  renderHeader: (id: string) => ReactNode;
+  renderNote: (id: string, key: string) => ReactNode;
+}
+
+export function DiffView(props: Props): ReactNode {
+  return (
+    <WorkerPoolContextProvider poolOptions={poolOptions} highlighterOptions={highlighterOptions}>
+      <View {...props} />
+    </WorkerPoolContextProvider>
+  );
+}
+
+function View({
+  ref,
+  label,
+  files,
+  layout,
+  selected,
+  onSelect,
+  onScroll,
+  onGutter,
+  renderHeader,
+  renderNote,
+}: Props): ReactNode {
+  const theme = useShownTheme();
+  const view = useRef<CodeViewHandle<string, undefined>>(null);
+  const box = useRef<HTMLDivElement | null>(null);
+  const items = useItems(files);
+  useImperativeHandle(ref, () => ({
+    toFile: (id) => view.current?.scrollTo({ type: 'item', id, align: 'start' }),
+    toLine: (id, side, line) =>
+      view.current?.scrollTo({ type: 'line', id, lineNumber: line, side: sideOf(side), align: 'center' }),
+    focus: () => box.current?.focus({ preventScroll: true }),
+    topFile() {
+      const viewer = view.current?.getInstance();
+      if (viewer === undefined) return null;
+      const top = viewer.getScrollTop() + HEADER_PX;
+      const seen = viewer.getRenderedItems().findLast(({ id }) => (viewer.getTopForItem(id) ?? 0) <= top);
+      return seen?.id ?? viewer.getRenderedItems()[0]?.id ?? null;
+    },
+  }));
+
+  const gutter = useRef(onGutter);
+  useEffect(() => {
+    gutter.current = onGutter;
+  });
+  const comments = onGutter !== null;
+  const options = useMemo(
+    () => ({
+      theme: THEMES,
+      themeType: theme,
+      diffStyle: layout,
+      overflow: 'wrap' as const,
+      diffIndicators: 'classic' as const,
+      hunkSeparators: 'line-info' as const,
+      lineDiffType: 'word-alt' as const,
+      stickyHeaders: true,
+      enableLineSelection: comments,
+      enableGutterUtility: comments,
+      lineHoverHighlight: 'number' as const,
+      preferredHighlighter: 'highlights' as const,
+      itemMetrics: { diffHeaderHeight: HEADER_PX, lineHeight: 20 },
+      layout: { paddingTop: 0, paddingBottom: 400, gap: 0 },
+      onGutterUtilityClick: (range: CodeViewLineSelection['range'], context: { item: { id: string } }) =>
+        gutter.current?.(rangeOf({ id: context.item.id, range })),
+    }),
+    [theme, layout, comments],
+  );
+  const selectedLines = useMemo(
+    () =>
+      selected === null
+        ? null
+        : {
+            id: selected.file,
+            range: {
+              start: selected.from,
+              end: selected.to,
+              side: sideOf(selected.side),
+              endSide: sideOf(selected.side),
+            },
+          },
+    [selected],
+  );
+  const setBox = useCallback(
+    (element: HTMLDivElement | null) => {
+      box.current = element;
+      if (element === null) return;
+      // The library leaves its scroll area without a name and out of the keyboard's reach.
+      element.tabIndex = 0;
+      element.setAttribute('role', 'region');
+      element.setAttribute('aria-label', label);
+      element.addEventListener('keydown', pressByKey);
+    },
+    [label],
+  );
+  return (
+    <CodeView<string>
+      ref={view}
+      containerRef={setBox}
+      className="diff-view h-full overflow-y-auto outline-offset-[-2px]"
+      items={items}
+      options={options}
+      selectedLines={selectedLines}
+      onSelectedLinesChange={(next) => onSelect(next === null ? null : rangeOf(next))}
+      {...(onScroll === undefined ? {} : { onScroll })}
+      renderCustomHeader={(item) => renderHeader(item.id)}
+      renderAnnotation={(...[annotation, , item]) => renderNote(item.id, annotation.metadata)}
+    />
+  );
+}
+
+/** Its buttons are none to the browser: Enter and Space press them here. */
+function pressByKey(event: KeyboardEvent): void {
+  const [target] = event.composedPath();
+  if (!(target instanceof HTMLElement) || !target.hasAttribute('data-expand-button')) return;
+  if (event.key !== 'Enter' && event.key !== ' ') return;
+  event.preventDefault();
+  target.click();
+}
+
+const NOTHING: FileDiffMetadata = {
+  name: 'nothing',
+  type: 'change',
+  hunks: [],
+  splitLineCount: 0,
+  unifiedLineCount: 0,
+  isPartial: true,
+  additionLines: [],
+  deletionLines: [],
+  additionCharacterCount: 0,
+  deletionCharacterCount: 0,
+};
+
+/** An item is the same object for as long as its file is: the library compares them so. */
+function useItems(files: readonly DiffFile[]): readonly CodeViewItem<string>[] {
+  const [made] = useState(() => new Map<string, { version: number; item: CodeViewItem<string> }>());
+  return useMemo(
+    () =>
+      files.map((file) => {
+        const before = made.get(file.id);
+        if (before?.version === file.version) return before.item;
+        const item = itemOf(file);
+        made.set(file.id, { version: file.version, item });
+        return item;
+      }),
+    [files, made],
+  );
+}
+
+function itemOf({ id, version, text, folded, notes }: DiffFile): CodeViewItem<string> {
+  const annotations = notes.map((note): DiffLineAnnotation<string> => ({
+    side: sideOf(note.side),
+    lineNumber: note.line,
+    metadata: note.key,
+  }));
+  return { id, type: 'diff', fileDiff: text?.parsed ?? NOTHING, version, collapsed: folded, annotations };
+}
+
+const sideOf = (side: Side): 'deletions' | 'additions' => (side === 'old' ? 'deletions' : 'additions');
+
+function rangeOf({ id, range }: CodeViewLineSelection): LineRange {
+  const side: Side = (range.endSide ?? range.side) === 'deletions' ? 'old' : 'new';
+  // Lines of one side alone can be spoken of.
+  const oneSide = (range.side ?? range.endSide) === (range.endSide ?? range.side);
+  const from = oneSide ? Math.min(range.start, range.end) : range.end;
+  return { file: id, side, from, to: Math.max(from, range.end, oneSide ? range.start : 0) };
+}

@@ -1,0 +1,82 @@
+// web/src/review/comments.ts: what a reviewer wrote to lines, kept by this browser until it is sent, and the message it becomes.
+import { useMemo } from 'react';
+import type { ApiFile } from '../../../src/protocol/api.ts';
+import type { DiffLine, Side } from '../diff/source.ts';
+import { usePreference } from '../look/preferences.ts';
+import { printOf } from './choice.ts';
+
+export interface Comment {
+  readonly id: string;
+  readonly path: string;
+  /** Of the content that it was written to. */
+  readonly print: string;
+  readonly side: Side;
+  readonly from: number;
+  readonly to: number;
+  readonly snippet: readonly string[];
+  readonly text: string;
+  readonly sent: boolean;
+}
+
+const LONGEST_SNIPPET = 6;
+const LONGEST_SNIPPET_LINE = 160;
+
+export interface Comments {
+  readonly all: readonly Comment[];
+  readonly drafts: readonly Comment[];
+  put(comment: Comment): void;
+  drop(id: string): void;
+  markSent(): void;
+  dropSent(): void;
+}
+
+export function useComments(task: string): Comments {
+  const [all, write] = usePreference<readonly Comment[]>(`comments.${task}`, NONE);
+  return useMemo(
+    () => ({
+      all,
+      drafts: all.filter(({ sent }) => !sent),
+      put: (comment) =>
+        write(
+          all.some(({ id }) => id === comment.id)
+            ? all.map((one) => (one.id === comment.id ? comment : one))
+            : [...all, comment],
+        ),
+      drop: (id) => write(all.filter((one) => one.id !== id)),
+      markSent: () => write(all.map((one) => ({ ...one, sent: true }))),
+      dropSent: () => write(all.filter(({ sent }) => !sent)),
+    }),
+    [all, write],
+  );
+}
+
+const NONE: readonly Comment[] = [];
+
+/** Its lines are not there any more, or the file is another. */
+export function isOutdated(comment: Comment, files: readonly ApiFile[]): boolean {
+  const file = files.find(({ path }) => path === comment.path);
+  return file === undefined || printOf(file) !== comment.print;
+}
+
+export function snippetOf(lines: readonly DiffLine[], side: Side, from: number, to: number): string[] {
+  const found = lines
+    .filter((one) => one.line >= from && one.line <= to && (one.side === side || one.kind === 'same'))
+    .map(({ text }) => (text.length > LONGEST_SNIPPET_LINE ? `${text.slice(0, LONGEST_SNIPPET_LINE)}…` : text));
+  return found.length > LONGEST_SNIPPET ? [...found.slice(0, LONGEST_SNIPPET), '…'] : found;
+}
+
+/** Exactly what the agent is sent. */
+export function messageOf(comments: readonly Comment[]): string {
+  const parts = comments.map(({ path, side, from, to, snippet, text }, i) => {
+    const lines = from === to ? `line ${from}` : `lines ${from}–${to}`;
+    const where = `${i + 1}. ${path}, ${lines}${side === 'old' ? ' of the old version' : ''}`;
+    return [where, ...snippet.map((line) => `   > ${line}`), ...text.split('\n').map((line) => `   ${line}`)].join(
+      '\n',
+    );
+  });
+  const head =
+    comments.length === 1
+      ? 'I looked at your changes and have a comment:'
+      : 'I looked at your changes and have these comments:';
+  return `${head}\n\n${parts.join('\n\n')}\n`;
+}

@@ -1,0 +1,103 @@
+// web/src/review/file-header.tsx: the line above each file: what happened to it, whether it is taken and whether it was viewed.
+import { ChevronDown, ChevronRight, LoaderCircle, TriangleAlert } from 'lucide-react';
+import { useEffect } from 'react';
+import type { ReactNode } from 'react';
+import type { ApiFile } from '../../../src/protocol/api.ts';
+import { cleanLine } from '../text/clean.ts';
+import { Button, IconButton } from '../ui/button.tsx';
+import { Checkbox } from '../ui/fields.tsx';
+import { DiffStat } from '../ui/figures.tsx';
+import { canRun, takenOf } from './choice.ts';
+import { useReview } from './review-state.ts';
+import { LANE_NAMES } from './tree.ts';
+import { KINDS } from './words.ts';
+
+export function FileHeader({ file }: { file: ApiFile }): ReactNode {
+  const review = useReview();
+  const { texts } = review;
+  const open = review.isOpen(file);
+  const loading = open && texts.get(file.n) === undefined;
+  useEffect(() => {
+    if (loading) texts.want(file.n);
+  }, [loading, texts, file.n]);
+  const taken = takenOf(review.choice, file.n);
+  const unseen = canRun(file) && !review.wasSeen(file);
+  const name = cleanLine(file.path);
+  return (
+    <div
+      data-file={file.n}
+      className={`flex h-11 items-center gap-1.5 border-b border-line pr-3 pl-1 font-sans text-base text-text ${review.current === file ? 'bg-raised' : 'bg-panel'}`}
+    >
+      <IconButton
+        size="small"
+        label={`${open ? 'Fold' : 'Open'} ${name}`}
+        aria-expanded={open}
+        onClick={() => review.setOpen(file, !open)}
+      >
+        {open ? <ChevronDown size={16} aria-hidden /> : <ChevronRight size={16} aria-hidden />}
+      </IconButton>
+      <Checkbox
+        label={`Take ${name}`}
+        checked={taken === 'all'}
+        mixed={taken === 'some'}
+        disabled={unseen}
+        onChange={() => review.take([file], taken !== 'all')}
+      />
+      <KindLetter kind={file.kind} />
+      <Path path={file.path} />
+      {canRun(file) ? (
+        <span
+          className="flex min-w-0 shrink items-center gap-1 text-sm text-warn"
+          title={file.reasons.map((one) => cleanLine(one)).join('\n')}
+        >
+          <TriangleAlert size={14} aria-hidden className="shrink-0" />
+          <span className="truncate">{cleanLine(file.reasons[0] ?? LANE_NAMES[file.lane], 120)}</span>
+        </span>
+      ) : null}
+      <span className="grow" />
+      {loading ? <LoaderCircle size={14} aria-label="Loading" className="animate-spin text-muted" /> : null}
+      {!open && file.folded !== null ? (
+        <span className="shrink-0 text-sm text-muted">{cleanLine(file.folded)}</span>
+      ) : null}
+      {file.conflict ? <span className="shrink-0 text-sm font-medium text-bad">conflicts</span> : null}
+      <span className="text-sm">
+        <DiffStat added={file.added} removed={file.removed} />
+      </span>
+      {unseen ? (
+        <Button size="small" onClick={() => review.setOpen(file, true)}>
+          Look at it
+        </Button>
+      ) : (
+        <span className="flex shrink-0 items-center text-sm text-muted">
+          <Checkbox
+            label={`Viewed ${name}`}
+            checked={review.isViewed(file)}
+            onChange={(viewed) => review.setViewed(file, viewed)}
+          />
+          <span aria-hidden>Viewed</span>
+        </span>
+      )}
+    </div>
+  );
+}
+
+export function KindLetter({ kind }: { kind: ApiFile['kind'] }): ReactNode {
+  const { letter, word, colour } = KINDS[kind];
+  return (
+    <span title={word} className={`w-4 shrink-0 text-center font-mono text-sm font-semibold ${colour}`}>
+      <span aria-hidden>{letter}</span>
+      <span className="unseen">{word}</span>
+    </span>
+  );
+}
+
+/** The name matters more than where it is: folders give way first. */
+export function Path({ path }: { path: string }): ReactNode {
+  const at = path.lastIndexOf('/') + 1;
+  return (
+    <span className="flex min-w-24 font-mono text-sm" title={cleanLine(path)}>
+      <span className="truncate text-muted">{cleanLine(path.slice(0, at))}</span>
+      <span className="max-w-96 min-w-0 shrink-0 truncate font-medium">{cleanLine(path.slice(at))}</span>
+    </span>
+  );
+}

@@ -1,0 +1,129 @@
+// web/src/review/file-texts.ts: the texts of a set of changes, read one after the other: what is looked at first, then the rest in
+// its order while it is not too much. Outside of React, which hears of it a few times a second.
+import type { ApiChanges, ApiFile } from '../../../src/protocol/api.ts';
+import { api } from '../api/client.ts';
+import { readDiff } from '../diff/source.ts';
+import type { DiffText } from '../diff/source.ts';
+
+export type FileText =
+  | { readonly state: 'ready'; readonly diff: DiffText | null; readonly why: string | null }
+  | { readonly state: 'failed'; readonly error: unknown };
+
+export interface FileTexts {
+  get(n: number): FileText | undefined;
+  /** Read it soon. */
+  want(n: number): void;
+  /** Read all of them, however many. */
+  wantAll(): void;
+  retry(n: number): void;
+  subscribe(changed: () => void): () => void;
+  version(): number;
+  end(): void;
+}
+
+const AT_ONCE = 4;
+const TELL_EVERY_MS = 200;
+/** So much is read without being asked for; the rest as it comes near. */
+const MOST_LINES = 12_000;
+const MOST_FILES = 40;
+/** Who looks at a file will look at these after it. */
+const AHEAD = 3;
+
+export function createFileTexts(
+  task: string,
+  { id, files: all }: ApiChanges,
+  files: readonly ApiFile[],
+  shown: (file: ApiFile) => boolean,
+): FileTexts {
+  const texts = new Map<number, FileText>();
+  const begun = new Set<number>();
+  const listeners = new Set<() => void>();
+  const urgent: number[] = [];
+  let rest = withinBounds(files.filter(shown));
+  let ended = false;
+  let running = 0;
+  let version = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  const tell = (): void => {
+    timer = undefined;
+    version += 1;
+    for (const listener of listeners) listener();
+  };
+  const next = (): number | undefined => {
+    for (let n = urgent.pop() ?? rest.shift(); n !== undefined; n = urgent.pop() ?? rest.shift())
+      if (!begun.has(n)) return n;
+    return undefined;
+  };
+  const read = async (n: number): Promise<void> => {
+    const file = all.find((one) => one.n === n);
+    if (file === undefined) return;
+    try {
+      const given = await api.file(task, id, n);
+      if (ended) return;
+      const lines = given.patch.includes('\n@@ ');
+      texts.set(n, {
+        state: 'ready',
+        diff: lines ? readDiff(`${id}:${n}`, file.path, given) : null,
+        why: given.why,
+      });
+    } catch (error) {
+      if (ended) return;
+      begun.delete(n);
+      texts.set(n, { state: 'failed', error });
+    }
+    timer ??= setTimeout(tell, texts.size < 8 ? 0 : TELL_EVERY_MS);
+  };
+  const work = (): void => {
+    while (running < AT_ONCE) {
+      const n = next();
+      if (n === undefined) return;
+      begun.add(n);
+      running += 1;
+      void read(n).finally(() => {
+        running -= 1;
+        if (!ended) work();
+      });
+    }
+  };
+  const want = (n: number): void => {
+    const at = files.findIndex((file) => file.n === n);
+    const next = files.slice(at + 1, at + 1 + AHEAD).filter((file) => shown(file));
+    for (const one of [...next.map((file) => file.n).toReversed(), n]) if (!begun.has(one)) urgent.push(one);
+    work();
+  };
+  return {
+    get: (n) => texts.get(n),
+    want,
+    wantAll() {
+      rest = files.map(({ n }) => n);
+      work();
+    },
+    retry(n) {
+      texts.delete(n);
+      want(n);
+      tell();
+    },
+    subscribe(changed) {
+      listeners.add(changed);
+      work();
+      return () => listeners.delete(changed);
+    },
+    version: () => version,
+    end() {
+      clearTimeout(timer);
+      ended = true;
+    },
+  };
+}
+
+function withinBounds(files: readonly ApiFile[]): number[] {
+  let lines = 0;
+  return files
+    .slice(0, MOST_FILES)
+    .filter(({ added, removed }) => {
+      lines += (added ?? 0) + (removed ?? 0);
+      return lines <= MOST_LINES;
+    })
+    .map(({ n }) => n);
+}

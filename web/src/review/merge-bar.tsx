@@ -1,0 +1,299 @@
+// web/src/review/merge-bar.tsx: what is taken, where to, what would happen, and the button for it.
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { ChevronDown, CircleCheck, CircleX, GitBranch, GitMerge, LoaderCircle, Undo2 } from 'lucide-react';
+import { useRef, useState } from 'react';
+import type { ReactNode } from 'react';
+import type { ApiTaskDetail, Merged } from '../../../src/protocol/api.ts';
+import { useAction } from '../actions/registry.ts';
+import { api } from '../api/client.ts';
+import { keys, useBranches } from '../api/queries.ts';
+import { cleanLine } from '../text/clean.ts';
+import { plural } from '../text/format.ts';
+import { Button } from '../ui/button.tsx';
+import { FIELD } from '../ui/fields.tsx';
+import { ChoiceChip, Menu, MenuItem } from '../ui/menu.tsx';
+import { Failure } from '../ui/states.tsx';
+import { say } from '../ui/toasts.tsx';
+import { selectionOf } from './choice.ts';
+import { NewBranch } from './new-branch.tsx';
+import { useReview } from './review-state.ts';
+import { useTrial } from './trial.ts';
+
+export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
+  const review = useReview();
+  const client = useQueryClient();
+  const [into, setInto] = useState<string | null>(null);
+  const [create, setCreate] = useState<string | null>(null);
+  const [keepCommits, setKeepCommits] = useState(false);
+  const [message, setMessage] = useState('');
+  const [naming, setNaming] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  const selection = selectionOf(review.changes, review.choice);
+  const wish = { ...selection, into: create ?? into, create: create !== null, keepCommits };
+  const trial = useTrial(task.id, wish);
+  const target = create ?? into ?? review.changes.into.branch;
+
+  const settled = async (): Promise<void> => {
+    await Promise.all([
+      client.invalidateQueries({ queryKey: keys.task(task.id) }),
+      client.invalidateQueries({ queryKey: keys.tasks }),
+      client.invalidateQueries({ queryKey: ['trial', task.id] }),
+    ]);
+  };
+  const merge = useMutation({
+    mutationFn: async () => api.merge(task.id, { ...wish, message: message.trim() === '' ? null : message }),
+    onSuccess: settled,
+  });
+  const apply = useMutation({
+    mutationFn: async () => api.apply(task.id, selection),
+    onSuccess: async ({ files }) => {
+      say(`${plural(files.length, 'file')} put into your working tree`, { about: 'Nothing was committed.' });
+      await settled();
+    },
+  });
+  const undo = useMutation({
+    mutationFn: async () => api.undo(task.id),
+    onSuccess: async ({ text }) => {
+      merge.reset();
+      say(cleanLine(text));
+      await settled();
+    },
+  });
+  useAction('merge', () => button.current?.focus());
+
+  const count = selection.files.length;
+  const refused = trial.data !== undefined && !trial.isPlaceholderData && trial.data.problem !== null;
+  const busy = merge.isPending || apply.isPending || undo.isPending;
+  if (merge.data !== undefined)
+    return (
+      <Done
+        merged={merge.data}
+        undoing={busy}
+        onUndo={() => undo.mutate()}
+        onMore={() => merge.reset()}
+        failure={undo.error}
+      />
+    );
+  return (
+    <section
+      aria-label="Merge"
+      className="flex max-h-[55%] shrink-0 flex-col gap-2 overflow-y-auto border-t border-line bg-panel p-3"
+    >
+      <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
+        <span className="tabular font-medium">
+          {count} of {plural(review.files.length, 'file')}
+        </span>
+        <span aria-hidden className="text-muted">
+          →
+        </span>
+        <Target
+          project={task.project}
+          value={target}
+          onChange={(branch) => (setCreate(null), setInto(branch))}
+          onNew={() => setNaming(true)}
+          isNew={create !== null}
+        />
+      </div>
+      <Outlook trial={trial.data} trying={trial.isFetching} error={trial.error} count={count} />
+      <textarea
+        aria-label="Message of the commit"
+        placeholder={cleanLine(task.title, 120)}
+        rows={2}
+        value={message}
+        disabled={keepCommits}
+        onChange={(event) => setMessage(event.target.value)}
+        className={`${FIELD} resize-y py-1.5 text-sm disabled:opacity-50`}
+      />
+      {merge.isError ? <Failure error={merge.error} title="It was not merged" /> : null}
+      {apply.isError ? <Failure error={apply.error} title="Nothing was put into your files" /> : null}
+      {undo.isError ? <Failure error={undo.error} title="It was not undone" /> : null}
+      <div className="flex gap-2">
+        <Button
+          ref={button}
+          look="primary"
+          className="grow"
+          disabled={count === 0 || refused || busy || !task.can.includes('merge')}
+          onClick={() => merge.mutate()}
+        >
+          {busy ? <LoaderCircle size={16} aria-hidden className="animate-spin" /> : <GitMerge size={16} aria-hidden />}
+          Merge {plural(count, 'file')}
+        </Button>
+        <Menu
+          trigger={
+            <Button aria-label="More ways to take it" disabled={busy}>
+              More
+              <ChevronDown size={14} aria-hidden />
+            </Button>
+          }
+        >
+          <MenuItem disabled={count === 0} onPick={() => apply.mutate()}>
+            Put into working tree, uncommitted
+          </MenuItem>
+          <MenuItem onPick={() => setNaming(true)}>Merge into a new branch…</MenuItem>
+          <MenuItem onPick={() => setKeepCommits(!keepCommits)}>
+            {keepCommits ? 'Make it one commit' : "Keep the agent's commits"}
+          </MenuItem>
+          {task.can.includes('undo') ? (
+            <MenuItem icon={<Undo2 size={16} aria-hidden />} onPick={() => undo.mutate()}>
+              Undo the last merge
+            </MenuItem>
+          ) : null}
+        </Menu>
+      </div>
+      {keepCommits ? <p className="text-xs text-muted">The agent's own commits are kept.</p> : null}
+      {task.can.includes('merge') ? null : (
+        <p className="text-xs text-muted">It cannot be merged while the agent works on it.</p>
+      )}
+      <NewBranch
+        open={naming}
+        onClose={() => setNaming(false)}
+        onName={(name) => {
+          setCreate(name);
+          setNaming(false);
+        }}
+      />
+    </section>
+  );
+}
+
+function Target({
+  project,
+  value,
+  isNew,
+  onChange,
+  onNew,
+}: {
+  project: string;
+  value: string | null;
+  isNew: boolean;
+  onChange: (branch: string) => void;
+  onNew: () => void;
+}): ReactNode {
+  const { data } = useBranches(project);
+  const names = [...new Set([...(value === null ? [] : [value]), ...(data?.branches ?? [])])];
+  const NEW = ' new';
+  return (
+    <ChoiceChip
+      name="Merge into"
+      icon={<GitBranch size={14} aria-hidden className="shrink-0 text-muted" />}
+      value={value ?? ''}
+      shown={`${cleanLine(value ?? 'a branch', 40)}${isNew ? ' (new)' : ''}`}
+      choices={[
+        ...names.map((name) => ({ value: name, label: cleanLine(name, 60) })),
+        { value: NEW, label: 'New branch…' },
+      ]}
+      onChange={(next) => (next === NEW ? onNew() : onChange(next))}
+    />
+  );
+}
+
+function Outlook({
+  trial,
+  trying,
+  error,
+  count,
+}: {
+  trial: Merged | undefined;
+  trying: boolean;
+  error: unknown;
+  count: number;
+}): ReactNode {
+  const review = useReview();
+  if (count === 0) return <p className="text-sm text-muted">Choose files, and what would happen is shown here.</p>;
+  if (error !== null) return <Failure error={error} title="It could not be tried" />;
+  if (trial === undefined || trying)
+    return (
+      <p role="status" className="flex items-center gap-1.5 text-sm text-muted">
+        <LoaderCircle size={14} aria-hidden className="animate-spin" /> Trying the merge…
+      </p>
+    );
+  if (trial.problem === null)
+    return (
+      <p role="status" className="flex items-center gap-1.5 text-sm text-ok">
+        <CircleCheck size={14} aria-hidden />
+        {trial.to === null ? 'Everything is there already.' : `Merges cleanly onto ${trial.from.slice(0, 7)}.`}
+      </p>
+    );
+  const conflicting = review.files.filter(({ path }) => trial.conflicts.includes(path));
+  return (
+    <div role="status" className="rounded-md border border-bad bg-bad-bg p-2 text-sm">
+      <p className="flex gap-1.5 font-medium text-bad">
+        <CircleX size={14} aria-hidden className="mt-0.5 shrink-0" />
+        {conflicting.length > 0
+          ? `${plural(conflicting.length, 'file')} would conflict`
+          : cleanLine(trial.problem.split('\n')[0] ?? '')}
+      </p>
+      {conflicting.length === 0 ? (
+        <p className="mt-1 wrap-anywhere">{cleanLine(trial.problem.split('\n').slice(1).join(' '))}</p>
+      ) : (
+        <>
+          <ul className="mt-1">
+            {conflicting.slice(0, 8).map((file) => (
+              <li key={file.n}>
+                <button
+                  type="button"
+                  className="max-w-full truncate font-mono underline"
+                  onClick={() => review.goTo(file)}
+                >
+                  {cleanLine(file.path)}
+                </button>
+              </li>
+            ))}
+          </ul>
+          <Button size="small" className="mt-2" onClick={() => review.take(conflicting, false)}>
+            Leave {conflicting.length === 1 ? 'it' : 'them'} out
+          </Button>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Done({
+  merged,
+  undoing,
+  failure,
+  onUndo,
+  onMore,
+}: {
+  merged: Merged;
+  undoing: boolean;
+  failure: unknown;
+  onUndo: () => void;
+  onMore: () => void;
+}): ReactNode {
+  return (
+    <section aria-label="Merge" className="flex shrink-0 flex-col gap-2 border-t border-line bg-ok-bg p-3">
+      <p role="status" className="flex items-center gap-1.5 font-medium text-ok">
+        <CircleCheck size={16} aria-hidden />
+        {merged.to === null
+          ? 'Everything was there already.'
+          : `${plural(merged.files, 'file')} merged into ${cleanLine(merged.branch)}`}
+      </p>
+      {merged.to === null ? null : (
+        <p className="font-mono text-sm">
+          {merged.from.slice(0, 7)} → {merged.to.slice(0, 7)}
+        </p>
+      )}
+      {merged.left.length === 0 ? null : (
+        <p className="text-sm text-muted">
+          Left out, whole or in part:{' '}
+          {merged.left
+            .slice(0, 5)
+            .map((path) => cleanLine(path, 80))
+            .join(', ')}
+          {merged.left.length > 5 ? ` and ${merged.left.length - 5} more` : ''}
+        </p>
+      )}
+      {failure === null ? null : <Failure error={failure} title="It was not undone" />}
+      <div className="flex gap-2">
+        {merged.to === null ? null : (
+          <Button disabled={undoing} onClick={onUndo}>
+            <Undo2 size={16} aria-hidden /> Undo
+          </Button>
+        )}
+        {merged.left.length > 0 ? <Button onClick={onMore}>Take more</Button> : null}
+      </div>
+    </section>
+  );
+}

@@ -156,9 +156,14 @@ function report(results) {
       const values = results.filter((one) => one.size === size).map((one) => one[what]);
       return values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
     };
+    const all = (what) =>
+      results
+        .filter((one) => one.size === size)
+        .map((one) => one[what].toFixed(2))
+        .join(', ');
     const line = [
       `${size.lines} lines in ${size.files} files:`,
-      `CPU ${of('cpuSeconds').toFixed(2)} s (bar ${size.cpuSeconds})`,
+      `CPU ${of('cpuSeconds').toFixed(2)} s (bar ${size.cpuSeconds}; ${all('cpuSeconds')})`,
       `nodes ${of('nodes')} (bar ${size.nodes})`,
       `heap ${of('heapMb').toFixed(0)} MB (bar ${size.heapMb})`,
       `first lines after ${(of('paintedMs') / 1000).toFixed(1)} s`,

@@ -25,7 +25,7 @@ const AT_ONCE = 4;
 const TELL_EVERY_MS = 200;
 /** So much is read without being asked for; the rest as it comes near. */
 const MOST_LINES = 12_000;
-const MOST_FILES = 40;
+const MOST_FILES = 20;
 /** Who looks at a file will look at these after it. */
 const AHEAD = 3;
 

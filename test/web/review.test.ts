@@ -213,6 +213,36 @@ test('all of it can be done with keys alone', async () => {
   expect(machine.has('package.json')).toBe(false);
 });
 
+test('what is chosen can go to a new branch, or into the working tree without a commit', async () => {
+  await using at = await openReview(place, 'look');
+  const { page } = at;
+  await page.goto(`${page.url()}?file=src/values.ts`);
+  await diff(page).getByText('export const second').waitFor();
+  await expect.poll(() => file(page, 'values.ts').getAttribute('aria-selected')).toBe('true');
+  const more = async (item: string): Promise<void> => {
+    await bar(page).getByRole('button', { name: 'More ways to take it' }).click();
+    await page.getByRole('menuitem', { name: item }).click();
+  };
+  await more('Put into working tree, uncommitted');
+  await page.getByText('5 files put into your working tree').waitFor();
+  expect(machine.read('src/values.ts')).toContain('second');
+  expect(machine.git('log', '--format=%s').trim()).toBe('first');
+  machine.git('reset', '-q', '--hard');
+  machine.git('clean', '-qfd');
+
+  await more('Merge into a new branch…');
+  await page.getByRole('textbox', { name: 'Name of the branch' }).fill('side');
+  await page.getByRole('button', { name: 'Use this branch' }).click();
+  await bar(page).getByText('side (new)').waitFor();
+  await bar(page)
+    .getByText(/Merges cleanly onto/)
+    .waitFor();
+  await bar(page).getByRole('button', { name: 'Merge 5 files' }).click();
+  await bar(page).getByText('5 files merged into side').waitFor();
+  expect(machine.git('show', 'side:src/values.ts')).toContain('second');
+  expect(machine.git('status', '--porcelain')).toBe('');
+});
+
 describe.each(['light', 'dark'] as const)('in the %s', (theme) => {
   test('the review has nothing that keeps anybody out, and forced into a narrow window it stays whole', async () => {
     await using at = await openReview(place, 'look', theme);

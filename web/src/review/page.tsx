@@ -2,7 +2,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { FileSearch, RefreshCw } from 'lucide-react';
-import { lazy, Suspense, useState } from 'react';
+import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { ApiChanges } from '../../../src/protocol/api.ts';
 import { api } from '../api/client.ts';
@@ -25,7 +25,7 @@ function Review({ id }: { id: string }): ReactNode {
   const { data: task, error: noTask } = useTask(id);
   const latest = useQuery({
     // Whenever the task has gone on, it is looked at again; what is shown stays as it is.
-    queryKey: [...keys.changes(id), task?.seq ?? 0],
+    queryKey: [...keys.changes(id), useNowAndThen(task?.seq ?? 0)],
     queryFn: async () => api.changes(id),
     enabled: task !== undefined,
     placeholderData: keepPreviousData,
@@ -68,6 +68,26 @@ function Review({ id }: { id: string }): ReactNode {
       />
     </Suspense>
   );
+}
+
+const LOOK_EVERY_MS = 3000;
+
+/** The latest value, but not more often than this: an agent at work does something every moment. */
+function useNowAndThen(value: number): number {
+  const [shown, setShown] = useState<number | null>(null);
+  const last = useRef(0);
+  useEffect(() => {
+    if (value === 0) return undefined;
+    const timer = setTimeout(
+      () => {
+        last.current = Date.now();
+        setShown(value);
+      },
+      Math.max(0, last.current + LOOK_EVERY_MS - Date.now()),
+    );
+    return () => clearTimeout(timer);
+  }, [value]);
+  return shown ?? value;
 }
 
 function Newer({ from, to, onUpdate }: { from: ApiChanges; to: ApiChanges; onUpdate: () => void }): ReactNode {

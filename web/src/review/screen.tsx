@@ -1,6 +1,7 @@
 // web/src/review/screen.tsx: files and merge on the left, one continuous diff on the right.
 import { TriangleAlert } from 'lucide-react';
-import { useRef, useState } from 'react';
+import { getRouteApi } from '@tanstack/react-router';
+import { useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { ApiChanges, ApiTaskDetail } from '../../../src/protocol/api.ts';
 import { useAction } from '../actions/registry.ts';
@@ -20,6 +21,7 @@ import { ReviewProvider, useReviewState } from './review-state.ts';
 import type { Review } from './review-state.ts';
 import { ReviewTitle } from './title.tsx';
 
+const route = getRouteApi('/p/$project/t/$task/changes');
 const LAYOUTS = [
   { value: 'unified', label: 'Unified' },
   { value: 'split', label: 'Split' },
@@ -49,6 +51,12 @@ export function ReviewScreen({
       state.goTo(file);
     },
   };
+  const wanted = route.useSearch().file;
+  useEffect(() => {
+    const file = review.files.find(({ path }) => path === wanted);
+    if (file !== undefined) review.goTo(file);
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- where the address leads to, once
+  }, [wanted]);
   const [filter, setFilter] = useState('');
   const field = useRef<HTMLInputElement>(null);
   useAction('filter', () => field.current?.focus());

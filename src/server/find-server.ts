@@ -2,7 +2,7 @@
 // Invariant: the key is shown to nobody: whoever listens on the port has to prove that they have it before they get it.
 import { randomBytes } from 'node:crypto';
 import { proofOf, readKey } from './entry.ts';
-import { serverDir } from './serve.ts';
+import { OWN_NAME, serverDir } from './serve.ts';
 import type { World } from '../tasks/world.ts';
 
 /** A link that lets one browser in; null: nobody of ours serves there. */
@@ -20,7 +20,9 @@ export async function findServer(world: World, port: number): Promise<string | n
       signal: AbortSignal.timeout(WAIT_MS),
     });
     const { path } = (await made.json()) as { path?: unknown };
-    return typeof path === 'string' && /^\/enter\?token=[\w-]+$/.test(path) ? `${base}${path}` : null;
+    return typeof path === 'string' && /^\/enter\?token=[\w-]+$/.test(path)
+      ? `http://${OWN_NAME}:${port}${path}`
+      : null;
   } catch {
     // Nobody there, or somebody who speaks another language.
     return null;

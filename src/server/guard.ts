@@ -8,6 +8,8 @@ import { Refusal } from './refusal.ts';
 export interface Address {
   /** As they may stand in Host: "127.0.0.1:7780". */
   readonly hosts: readonly string[];
+  /** The one of them that browsers are sent to. */
+  readonly browser: string;
   readonly scheme: 'http' | 'https';
 }
 

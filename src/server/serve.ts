@@ -102,7 +102,7 @@ export async function serve(world: World, options: ServeOptions): Promise<Served
   const { port } = server.address() as AddressInfo;
   const address = addressOf(options, port);
   hall.now = { address, entry, live, desk, terminals, page: openPage(options.page), find: createRouter(ROUTES) };
-  const url = `${address.scheme}://${address.hosts[0] ?? ''}`;
+  const url = `${address.scheme}://${address.browser}`;
   // The first list is there before anybody asks for it.
   void live.ready().catch(() => undefined);
   return {
@@ -129,7 +129,12 @@ async function answer(hall: Hall, request: IncomingMessage, response: ServerResp
   requireHost(hall.address, headers);
   const url = readUrl(request);
   const path = url.pathname;
-  if (path === '/enter') return enter(hall, method, url, response);
+  if (path === '/enter') {
+    const { browser, scheme } = hall.address;
+    if (browser.startsWith(OWN_NAME) && headers.host !== browser)
+      return sendTo(response, `${scheme}://${browser}${request.url ?? ''}`);
+    return enter(hall, method, url, response);
+  }
   if (path !== '/api' && !path.startsWith('/api/')) return showPage(hall, method, path, request, response);
   const stream = path === '/api/events' ? ('sse' as const) : undefined;
   requireOwnOrigin(hall.address, { method, headers, ...(stream === undefined ? {} : { stream }) });
@@ -162,6 +167,12 @@ function enter({ entry, address }: Hall, method: string, url: URL, response: Ser
     'Cache-Control': 'no-store',
     Location: '/',
   });
+  response.end();
+}
+
+/** A cookie is sent to every port of the name it was set under: browsers come by one that nothing else on this machine has. */
+function sendTo(response: ServerResponse, location: string): void {
+  response.writeHead(303, { ...HEADERS, 'Cache-Control': 'no-store', Location: location });
   response.end();
 }
 
@@ -238,15 +249,14 @@ function listen(server: Server, { host, port }: ServeOptions): Promise<void> {
 
 function addressOf({ host, tls, names = [] }: ServeOptions, port: number): Address {
   const scheme = tls === undefined ? 'http' : 'https';
-  const own = LOOPBACK.includes(host) ? LOOPBACK : [host, ...names];
-  const first = [host, ...own.filter((one) => one !== host)];
+  const own = LOOPBACK.includes(host) ? [OWN_NAME, ...LOOPBACK] : [host, ...names];
   const shown = (name: string): string => (name.includes(':') ? `[${name}]` : name);
   // The port of the scheme is not said.
   const usual = port === (scheme === 'http' ? 80 : 443);
-  return {
-    scheme,
-    hosts: first.flatMap((name) => [`${shown(name)}:${port}`, ...(usual ? [shown(name)] : [])]),
-  };
+  const [browser = '', ...more] = own.flatMap((name) => [...(usual ? [shown(name)] : []), `${shown(name)}:${port}`]);
+  return { scheme, browser, hosts: [browser, ...more] };
 }
 
 export const LOOPBACK: readonly string[] = ['127.0.0.1', 'localhost', '::1'];
+/** Every browser takes names that end so for this machine, and no server that an agent publishes is called so. */
+export const OWN_NAME = 'ags.localhost';

@@ -98,7 +98,7 @@ describe('A129: a name of somebody else that leads here', () => {
   );
 
   test('our own names are', async () => {
-    for (const name of ['127.0.0.1', 'localhost', '[::1]'])
+    for (const name of ['ags.localhost', '127.0.0.1', 'localhost', '[::1]'])
       expect((await raw('GET', '/api/tasks', { host: `${name}:${machine.server.port}`, cookie })).status).toBe(200);
   });
 });
@@ -126,22 +126,38 @@ describe('A130: the way in', () => {
   });
 
   test('a link works once, for this server, and leaves no trace', async () => {
-    const { pathname, search } = new URL(machine.server.link);
-    expect((await raw('GET', pathname + search, {})).status).toBe(403);
-    expect((await raw('GET', '/enter?token=', {})).status).toBe(403);
+    const { pathname, search, host } = new URL(machine.server.link);
+    expect((await raw('GET', pathname + search, { host })).status).toBe(403);
+    expect((await raw('GET', '/enter?token=', { host })).status).toBe(403);
     const made = await raw('POST', '/api/entries', { authorization: `Bearer ${machine.server.key}` });
     const { path } = made.json as { path: string };
-    expect((await raw('HEAD', path, {})).status).toBe(405);
-    const entered = await raw('GET', path, { referer: 'https://elsewhere.example/' });
+    expect((await raw('HEAD', path, { host })).status).toBe(405);
+    const entered = await raw('GET', path, { host, referer: 'https://elsewhere.example/' });
     expect([entered.status, entered.headers.location, entered.headers['referrer-policy']]).toEqual([
       303,
       '/',
       'no-referrer',
     ]);
     expect(entered.headers['set-cookie']?.[0]).toMatch(/^ags=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/; /);
-    expect((await raw('GET', path, {})).status).toBe(403);
+    expect((await raw('GET', path, { host })).status).toBe(403);
     // A browser cannot make links for others.
     expect((await raw('POST', '/api/entries', { cookie, origin: own })).status).toBe(404);
+  });
+
+  test('no session is given under a name that what an agent publishes has too', async () => {
+    const made = await raw('POST', '/api/entries', { authorization: `Bearer ${machine.server.key}` });
+    const { path } = made.json as { path: string };
+    for (const name of ['127.0.0.1', 'localhost', '[::1]']) {
+      const sent = await raw('GET', path, { host: `${name}:${machine.server.port}` });
+      expect([sent.status, sent.headers.location, sent.headers['set-cookie']]).toEqual([
+        303,
+        `http://ags.localhost:${machine.server.port}${path}`,
+        undefined,
+      ]);
+    }
+    const entered = await raw('GET', path, { host: `ags.localhost:${machine.server.port}` });
+    expect(entered.headers['set-cookie']?.[0]).toMatch(/^ags=/);
+    expect(entered.headers['set-cookie']?.[0]).not.toMatch(/domain/i);
   });
 
   test('files are for their owner alone, and of sessions there are hashes', () => {
@@ -180,6 +196,7 @@ test('A131: no answer can be framed, sniffed or made to run a script that is not
     await raw('GET', '/', {}),
     await raw('GET', '/api/tasks', { cookie }),
     await raw('GET', '/api/tasks/victim', {}),
+    await raw('GET', '/enter?token=x', { host: new URL(machine.server.link).host }),
     await raw('GET', '/enter?token=x', {}),
     await raw('GET', '/nothing.js', { cookie }),
     await raw('GET', '/', { host: 'evil.example' }),
@@ -194,7 +211,7 @@ test('A131: no answer can be framed, sniffed or made to run a script that is not
     expect(headers['cross-origin-resource-policy']).toBe('same-origin');
     expect(text).not.toMatch(/<script(?![^>]*\bsrc=)|\son\w+=/);
   }
-  expect(answers.map(({ status }) => status)).toEqual([200, 401, 200, 401, 403, 200, 421]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 401, 200, 401, 403, 303, 200, 421]);
 });
 
 test('A125: what an agent wrote is data in JSON, with a type that no browser renders', async () => {

@@ -126,8 +126,8 @@ function parse(text: string): unknown {
 
 /** The cookie that a browser has after it has opened the link. */
 export async function enter(server: RunningServer): Promise<string> {
-  const { pathname, search } = new URL(server.link);
-  const { headers } = await server.raw('GET', pathname + search, {});
+  const { pathname, search, host } = new URL(server.link);
+  const { headers } = await server.raw('GET', pathname + search, { host });
   return headers['set-cookie']?.[0]?.split(';')[0] ?? '';
 }
 

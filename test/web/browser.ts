@@ -30,7 +30,7 @@ export async function createPlace(files?: Record<string, string>): Promise<Place
     // Its own sandbox does not work for root; what it shows here is ours.
     args: ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none'],
   });
-  const base = `http://127.0.0.1:${machine.server.port}`;
+  const base = new URL(machine.server.link).origin;
   const first = await browser.newContext();
   await (await first.newPage()).goto(machine.server.link);
   const cookies = await first.cookies();

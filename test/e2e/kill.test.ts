@@ -169,7 +169,8 @@ describe.each(CALLERS)('as %s', (caller) => {
         .toSorted((a, b) => a - b);
       const ended = new Promise((resolve) => child.on('exit', (code) => resolve(code)));
       // The outer one watches; the inner one is the first process of the sandbox.
-      process.kill(bwraps[which] ?? 0, 'SIGKILL');
+      expect(bwraps).toHaveLength(2);
+      process.kill(bwraps[which] ?? process.pid, 'SIGKILL');
       expect(await ended).toBe(137);
       expect(await leftovers(machine)).toEqual([]);
     }

@@ -1,5 +1,6 @@
 // test/e2e/leftovers.ts: what a sandbox may have left on this machine when it should be gone: processes and mounts.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AGS, type Machine } from '../harness.ts';
 
@@ -42,10 +43,11 @@ export function signalAgs(machine: Machine, signal: string): void {
   for (const pid of running) process.kill(Number(pid), `SIG${signal}`);
 }
 
+/** By the last part of its name: where /tmp is a file system of its own, what is mounted is named from there. */
 function mounts(pid: string, machine: Machine): string[] {
   return read(`/proc/${pid}/mountinfo`)
     .split('\n')
-    .filter((line) => line.includes(machine.root));
+    .filter((line) => line.includes(basename(machine.root)));
 }
 
 function read(path: string): string {

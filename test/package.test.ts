@@ -64,7 +64,7 @@ test('it holds the command and no source, tests or machine-specific files', () =
     'node_modules',
     'package.json',
   ]);
-  expect(readdirSync(join(installed(), 'dist'))).toEqual(['bundle']);
+  expect(readdirSync(join(installed(), 'dist'))).toEqual(['bundle', 'web']);
 });
 
 test('what ags exec loads first contains neither zod nor yaml', () => {

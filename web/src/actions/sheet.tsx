@@ -9,7 +9,7 @@ export default function ShortcutSheet({ onClose }: { onClose: () => void }): Rea
   const keysOf = useKeysOf();
   const scopes = [...new Set(ACTION_IDS.map((id) => ACTIONS[id].scope))] as Scope[];
   return (
-    <Dialog wide open onClose={onClose} title="Keys" about="They can be changed or switched off in Settings.">
+    <Dialog wide open onClose={onClose} title="Keys" reads about="They can be changed or switched off in Settings.">
       <div className="columns-1 gap-8 sm:columns-2">
         {scopes.map((scope) => (
           <section key={scope} className="mb-5 break-inside-avoid">

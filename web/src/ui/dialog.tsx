@@ -10,6 +10,7 @@ export function Dialog({
   title,
   about,
   wide = false,
+  reads = false,
   children,
 }: {
   open: boolean;
@@ -17,6 +18,8 @@ export function Dialog({
   title: string;
   about?: ReactNode;
   wide?: boolean;
+  /** There is nothing in it but words: the keyboard must be able to move them. */
+  reads?: boolean;
   children: ReactNode;
 }): ReactNode {
   return (
@@ -35,7 +38,12 @@ export function Dialog({
               <X size={16} aria-hidden />
             </Base.Close>
           </div>
-          <div className="min-h-0 overflow-y-auto px-5 pt-4 pb-5">{children}</div>
+          <div
+            className="min-h-0 overflow-y-auto px-5 pt-4 pb-5"
+            {...(reads ? { role: 'group', 'aria-label': title, tabIndex: 0 } : {})}
+          >
+            {children}
+          </div>
         </Base.Popup>
       </Base.Portal>
     </Base.Root>

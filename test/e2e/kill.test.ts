@@ -98,7 +98,11 @@ describe.each(CALLERS)('as %s', (caller) => {
       for (const name of readdirSync(machine.project).filter((one) => one.startsWith('made')))
         expect(machine.read(name)).toBe('made\n');
     }
-    if (whole(machine).length > 0) expect(await machine.ags(['review', '--accept-all'])).toMatchObject({ code: 0 });
+    if (whole(machine).length > 0) {
+      const last = await machine.ags(['review', '--accept-all']);
+      // Killed when everything was taken and only the task was left to be removed: there is nothing to review then.
+      expect([0, 3], last.stderr).toContain(last.code);
+    }
     expect(await machine.ags(['cleanup', '--yes'])).toMatchObject({ code: 0 });
     expect(rounds).toBeGreaterThan(3);
     expect(machine.tasks()).toEqual([]);

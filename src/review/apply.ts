@@ -202,7 +202,7 @@ function describeFile(
   route: Route,
 ): { bytes: Buffer; mode: number; more: NewFile } {
   const existing = route.parent.lstat(route.name);
-  const owner = ownerOf(route);
+  const owner = ownerOf(route, existing);
   const executable = mode === '100755';
   const chmod = exactMode ?? (existing?.isFile() ? keptMode(Number(existing.mode), executable) : undefined);
   const chown = owner ? { chown: owner } : {};
@@ -211,8 +211,7 @@ function describeFile(
   return { bytes, mode: executable ? 0o755 : 0o644, more: chown };
 }
 
-function ownerOf({ parent, name }: Route): Owner | undefined {
-  const existing = parent.lstat(name);
+function ownerOf({ parent, name }: Route, existing = parent.lstat(name)): Owner | undefined {
   return existing ? keepOwner(existing) : giveOwner(parent.stat());
 }
 

@@ -28,7 +28,7 @@ async function start(name: string, goal: string, ...more: string[]): Promise<Asy
   expect(done.stderr).toContain('started');
   return {
     async [Symbol.asyncDispose]() {
-      await machine.ags(['stop', name, '--force']);
+      await machine.ags(['rm', name, '--force', '--yes']);
     },
   };
 }

@@ -1,13 +1,9 @@
 // web/src/network/page.tsx: what tasks of this project tried to reach, which rules decide, and the lists of hosts that come with ags.
-import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiNetwork } from '../../../src/protocol/api.ts';
-import { api } from '../api/client.ts';
-import { keys, useTasks } from '../api/queries.ts';
-import { useLive } from '../live/live.tsx';
+import { useTasks } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Button } from '../ui/button.tsx';
 import { Segments } from '../ui/fields.tsx';
@@ -16,6 +12,7 @@ import { Empty, Failure, Skeleton } from '../ui/states.tsx';
 import { AddRule } from './add-rule.tsx';
 import { Attempts } from './attempts.tsx';
 import { Presets, Rules } from './rules.tsx';
+import { useNetwork } from './use-network.ts';
 
 const route = getRouteApi('/p/$project/network');
 const TABS = ['blocked', 'allowed', 'rules', 'presets'] as const;
@@ -109,44 +106,4 @@ function TaskFilter({
       onChange={(next) => onChange(next === '' ? undefined : next)}
     />
   );
-}
-
-/** Read once, and again a moment after a running task has tried something. */
-function useNetwork(project: string, task: string | null) {
-  const live = useLive();
-  const client = useQueryClient();
-  const { data: tasks } = useTasks();
-  const query = useQuery({
-    queryKey: keys.network(project, task),
-    queryFn: async (): Promise<ApiNetwork> => api.network({ project, ...(task === null ? {} : { task }) }),
-    staleTime: 0,
-  });
-  const running = (tasks?.tasks ?? [])
-    .filter((one) => one.live && one.project === project && (task === null || one.id === task))
-    .map(({ id }) => id)
-    .join(' ');
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const ends = running
-      .split(' ')
-      .filter((id) => id !== '')
-      .map((id) => {
-        let seq: number | null = null;
-        return live.subscribe(`network:${id}`, {
-          after: () => seq,
-          message(message) {
-            seq = message.seq;
-            timer ??= setTimeout(() => {
-              timer = undefined;
-              void client.invalidateQueries({ queryKey: keys.network(project, task) });
-            }, 500);
-          },
-        });
-      });
-    return () => {
-      clearTimeout(timer);
-      for (const end of ends) end();
-    };
-  }, [live, client, running, project, task]);
-  return query;
 }

@@ -1,15 +1,10 @@
 // web/src/task/side.tsx: beside the timeline: files so far, the network, the limits.
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Check, ScrollText, SquareTerminal } from 'lucide-react';
-import { useEffect } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiAttempt, ApiNetwork, ApiTaskDetail } from '../../../src/protocol/api.ts';
-import { useQueryClient } from '@tanstack/react-query';
+import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
 import { useAction } from '../actions/registry.ts';
-import { api } from '../api/client.ts';
-import { keys } from '../api/queries.ts';
-import { useLive } from '../live/live.tsx';
+import { useNetwork } from '../network/use-network.ts';
 import { cleanLine } from '../text/clean.ts';
 import { bytes, duration, money } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
@@ -91,7 +86,7 @@ const CHANGES: Readonly<Record<string, { sign: string; word: string }>> = {
 };
 
 function NetworkPanel({ task, send }: { task: ApiTaskDetail; send: ((text: string) => void) | null }): ReactNode {
-  const { data } = useTaskNetwork(task);
+  const { data } = useNetwork(task.project, task.id);
   const attempts = data?.attempts ?? [];
   const waiting = new Map(task.asks.map((ask) => [`${ask.host}:${ask.port}`, ask]));
   const refused = attempts.filter(({ verdict, host, port }) => verdict !== 'allowed' || waiting.has(`${host}:${port}`));
@@ -155,38 +150,6 @@ function NetworkPanel({ task, send }: { task: ApiTaskDetail; send: ((text: strin
 }
 
 const ruleOf = ({ host, port }: { host: string; port: number }): string => (port === 443 ? host : `${host}:${port}`);
-
-function useTaskNetwork(task: ApiTaskDetail) {
-  const live = useLive();
-  const client = useQueryClient();
-  const key = keys.network(task.project, task.id);
-  const query = useQuery({ queryKey: key, queryFn: async () => api.network({ task: task.id }) });
-  const loaded = query.data !== undefined;
-  useEffect(() => {
-    if (!task.live || !loaded) return undefined;
-    let seq: number | null = null;
-    return live.subscribe(`network:${task.id}`, {
-      after: () => seq,
-      message(message) {
-        seq = message.seq;
-        if (message.type === 'reset') void client.invalidateQueries({ queryKey: key });
-        else if (message.type === 'attempt')
-          client.setQueryData<ApiNetwork>(key, (old) =>
-            old === undefined ? old : { ...old, attempts: withAttempt(old.attempts, message.data) },
-          );
-      },
-    });
-    // `key` is made of the ids.
-    // oxlint-disable-next-line react/exhaustive-deps
-  }, [live, client, task.id, task.project, task.live, loaded]);
-  return query;
-}
-
-function withAttempt(attempts: readonly ApiAttempt[], one: ApiAttempt): ApiAttempt[] {
-  const same = (other: ApiAttempt): boolean =>
-    other.host === one.host && other.port === one.port && other.task === one.task && other.verdict === one.verdict;
-  return [one, ...attempts.filter((other) => !same(other))];
-}
 
 function Limits({ task }: { task: ApiTaskDetail }): ReactNode {
   const { maxSeconds, maxCostMicros, maxTurns } = task.limits;

@@ -1,0 +1,56 @@
+// web/src/network/use-network.ts: what a project, or one task of it, tried to reach: read, and read again when a running task tries more.
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import type { ApiNetwork } from '../../../src/protocol/api.ts';
+import { api } from '../api/client.ts';
+import { keys, useTasks } from '../api/queries.ts';
+import { useLive } from '../live/live.tsx';
+
+const READ_EVERY_MS = 400;
+
+export function useNetwork(project: string, task: string | null): UseQueryResult<ApiNetwork> {
+  const live = useLive();
+  const client = useQueryClient();
+  const { data: tasks } = useTasks();
+  const query = useQuery({
+    queryKey: keys.network(project, task),
+    queryFn: async () => api.network({ project, ...(task === null ? {} : { task }) }),
+    staleTime: 0,
+  });
+  const running = (tasks?.tasks ?? [])
+    .filter((one) => one.live && one.project === project && (task === null || one.id === task))
+    .map(({ id }) => id)
+    .join(' ');
+  useEffect(() => {
+    if (running === '') return undefined;
+    let [ended, reading, stale] = [false, false, false];
+    const readAgain = async (): Promise<void> => {
+      stale = true;
+      if (reading) return;
+      reading = true;
+      while (stale && !ended) {
+        stale = false;
+        await client.invalidateQueries({ queryKey: keys.network(project, task) });
+        await new Promise((done) => setTimeout(done, READ_EVERY_MS));
+      }
+      reading = false;
+    };
+    const ends = running.split(' ').map((id) => {
+      // No number of the server is as low: its first answer is that all is to be read, and after it nothing is missed.
+      let seq = 0;
+      return live.subscribe(`network:${id}`, {
+        after: () => seq,
+        message(message) {
+          seq = message.seq;
+          void readAgain();
+        },
+      });
+    });
+    return () => {
+      ended = true;
+      for (const end of ends) end();
+    };
+  }, [live, client, running, project, task]);
+  return query;
+}

@@ -27,8 +27,10 @@ export async function benchTasks(world, { path }, { rounds, megabytes, changes }
   }
   const changed = [];
   for (const count of changes) {
-    const script = `perl -e "mkdir 'made'; for (1..${count}) { open F, '>', qq(made/\\$_.txt); print F qq(made \\$_\\n); close F }"`;
-    changed.push({ count, ...(await start(`makes-${count}`, script)) });
+    const script = `perl -e 'mkdir q(made); for (1..${count}) { open F, q(>), qq(made/$_.txt); print F qq(made $_\\n); close F }'`;
+    const made = await start(`makes-${count}`, script);
+    if (made.files !== count) throw new Error(`${made.files} files instead of ${count}`);
+    changed.push({ count, ...made });
   }
   return {
     title: 'Tasks of agents',
@@ -99,7 +101,7 @@ async function runTask(world, actor, path, name, agent) {
   const last = JSON.parse(events.at(-1) ?? '{}');
   if (!['ready', 'no-changes'].includes(last.state))
     throw new Error(`the task ${name} did not end well: ${events.at(-1)}`);
-  return { wallMs, peakKb, outMs: at('run.ended') - at('agent.finished') };
+  return { wallMs, peakKb, outMs: at('run.ended') - at('agent.finished'), files: last.result?.files };
 }
 
 /** A gigabyte is more than a string can hold. */

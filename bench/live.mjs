@@ -31,7 +31,7 @@ async function measure() {
   try {
     const link = await new Promise((resolve) => server.stdout.once('data', (text) => resolve(String(text).trim())));
     // Node asks the system for names, which may not know this one.
-    const url = new URL(link).origin.replace('ags.localhost', '127.0.0.1');
+    const url = `http://127.0.0.1:${new URL(link).port}`;
     const headers = { Authorization: `Bearer ${readFileSync(join(state, 'server/key'), 'utf8').trim()}` };
     const list = async () => {
       const began = performance.now();

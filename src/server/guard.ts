@@ -22,8 +22,9 @@ export interface Asked {
 
 export function requireHost(address: Address, headers: IncomingHttpHeaders): void {
   if (address.hosts.includes(headers.host ?? '')) return;
-  throw new Refusal(421, 'request.host', 'This server answers under its own address only.', {
-    hint: `Use ${address.scheme}://${address.hosts[0] ?? ''}`,
+  // Which these are is not said: a page that came by another name could read it.
+  throw new Refusal(421, 'request.host', 'This server answers under its own names only.', {
+    hint: 'Open it with: ags web',
   });
 }
 

@@ -1,7 +1,9 @@
 // server/terminal.ts: a terminal of a task in a tab. Binary messages are bytes, text ones are wishes: {"resize":{"cols":80,"rows":24}}.
 // A shell lives on for a while when its last tab is closed, so that a page can be loaded again; every tab of a task has the same one.
-// Invariant: what is kept for a tab that does not read, and of what was on the screen, is bounded.
+// Invariants: what is kept for a tab that does not read, and of what was on the screen, is bounded; a program inside draws on the
+// screen and does nothing else to whoever looks at it.
 import type { WebSocket } from 'ws';
+import { createScreenFilter } from '../lib/screen-filter.ts';
 import { joinTerminal, type JoinedTerminal } from '../tasks/join-terminal.ts';
 import type { StoredTask } from '../store/tasks.ts';
 
@@ -27,6 +29,7 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
 
   function start(stored: StoredTask): Open {
     const { id } = stored.task;
+    const drawn = createScreenFilter();
     const terminal: Open = {
       guests: new Set(),
       recent: [],
@@ -37,7 +40,7 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
         stored.task.goal?.interactive === true ? 'attach' : 'shell',
         { columns: 80, rows: 24 },
         {
-          data: (data) => show(terminal, data),
+          data: (data) => show(terminal, drawn(data)),
           end(exitCode) {
             open.delete(id);
             const how = exitCode === null ? 'it was cut off' : `it ended with ${exitCode}`;

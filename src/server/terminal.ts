@@ -22,6 +22,7 @@ interface Open {
 
 const RECENT_BYTES = 256 * 1024;
 const MAX_WAITING = 4 * 2 ** 20;
+const ROOM_BYTES = 2 ** 20;
 const LINGER_MS = 10 * 60_000;
 
 export function createTerminals(lingerMs = LINGER_MS): Terminals {
@@ -61,11 +62,22 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
       terminal.kept -= terminal.recent.shift()?.length ?? 0;
     for (const guest of terminal.guests)
       if (guest.bufferedAmount > MAX_WAITING) guest.terminate();
-      else guest.send(data);
+      else guest.send(data, () => pace(terminal));
+    pace(terminal);
+  }
+
+  /** As fast as the fastest of them reads. */
+  function pace({ joined, guests }: Open): void {
+    const taken = guests.size === 0 || [...guests].some((guest) => guest.bufferedAmount < ROOM_BYTES);
+    void joined.then(
+      (one) => one.take(taken),
+      () => undefined,
+    );
   }
 
   function leave(id: string, terminal: Open, socket: WebSocket): void {
     terminal.guests.delete(socket);
+    pace(terminal);
     if (terminal.guests.size > 0 || open.get(id) !== terminal) return;
     terminal.leaving = setTimeout(() => {
       open.delete(id);

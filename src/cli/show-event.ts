@@ -61,12 +61,7 @@ const SHOW: Readonly<Record<string, Show>> = {
   'hook.decided': (e, s) =>
     e['verdict'] === 'allowed'
       ? []
-      : [
-          s.paint(
-            'red',
-            `    ${e['verdict'] === 'refused' ? 'refused' : 'refused, because the hook failed'} by ${visible(text(e['hook']))} (${visible(text(e['mode']))}): ${cut(text(e['reason']), s.width)}`,
-          ),
-        ],
+      : [s.paint('red', `    ${visible(text(e['mode']))}: ${cut(text(e['reason']), s.width)}`)],
   'network.denied': (e, s) => [
     s.paint(
       'red',

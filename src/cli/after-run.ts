@@ -4,7 +4,7 @@ import { readTask } from '../store/tasks.ts';
 import { openReview, type Review } from '../tasks/review.ts';
 import { errorText } from './error-text.ts';
 import { LOOKING, meanwhile } from './meanwhile.ts';
-import { count } from './review-session.ts';
+import { count } from './format.ts';
 import type { Context } from './verb.ts';
 import { riskyPatterns } from '../tasks/risky-patterns.ts';
 

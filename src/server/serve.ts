@@ -211,7 +211,13 @@ async function makeServer(
   const limits = { maxHeaderSize: 16 * 1024, connectionsCheckingInterval: 5000 };
   if (tls === undefined) return createServer(limits, onRequest);
   const { createServer: createSecure } = await import('node:https');
-  return createSecure({ ...tls, minVersion: 'TLSv1.2', ...limits }, onRequest);
+  try {
+    return createSecure({ ...tls, minVersion: 'TLSv1.2', ...limits }, onRequest);
+  } catch (error) {
+    throw new AgsError('usage.invalid', `The certificate and its key cannot be used: ${(error as Error).message}`, {
+      hint: 'Both are PEM files ("-----BEGIN ..."), and the key is that of the certificate.',
+    });
+  }
 }
 
 function listen(server: Server, { host, port }: ServeOptions): Promise<void> {

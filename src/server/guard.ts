@@ -35,9 +35,10 @@ export function requireOwnOrigin(address: Address, { method, headers, stream }: 
   const own = address.hosts.map((host) => `${address.scheme}://${host}`);
   // Another port of this machine is the "same site", and still not us.
   const elsewhere = site !== undefined && site !== 'same-origin' && site !== 'none';
-  // Browsers always say it where something can change, and for a WebSocket; a script with the key need not.
+  // Browsers always say it where something can change, and for a WebSocket; a script with the key need not. A password in an address is no key.
   const mustSay =
-    headers.authorization === undefined && ((method !== 'GET' && method !== 'HEAD') || stream === 'socket');
+    headers.authorization?.startsWith('Bearer ') !== true &&
+    ((method !== 'GET' && method !== 'HEAD') || stream === 'socket');
   const wrong =
     origin === undefined ? mustSay : !own.includes(origin) || origin !== `${address.scheme}://${headers.host}`;
   if (!elsewhere && !wrong) return;

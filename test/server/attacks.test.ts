@@ -48,6 +48,7 @@ describe('A127: another page of the same browser', () => {
     ['of our port under another name', () => ({ cookie, origin: own.replace('127.0.0.1', 'localhost'), ...JSON_TYPE })],
     ['in a frame without an origin', () => ({ cookie, origin: 'null', ...JSON_TYPE })],
     ['that does not say where it is', () => ({ cookie, ...JSON_TYPE })],
+    ['with a password in the address', () => ({ cookie, authorization: 'Basic eDp5', ...JSON_TYPE })],
     ['that the browser calls same-site', () => ({ cookie, origin: own, 'sec-fetch-site': 'same-site', ...JSON_TYPE })],
     [
       'with the key, stolen',

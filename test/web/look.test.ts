@@ -45,6 +45,9 @@ const PAGES: Readonly<Record<string, (place: Place) => { path: string; there: st
   'a hostile task': (at) => ({ path: at.task('hostile'), there: 'Failed' }),
   'a task with its logs': (at) => ({ path: `${at.task('plain')}?panel=logs`, there: 'state=ready' }),
   'a task that is not there': (at) => ({ path: at.task('nobody'), there: 'This task cannot be shown' }),
+  'a review': (at) => ({ path: `${at.task('plain')}/changes`, there: 'Merges cleanly onto' }),
+  'a review that is hostile': (at) => ({ path: `${at.task('hostile')}/changes`, there: 'Merges cleanly onto' }),
+  'two tasks side by side': (at) => ({ path: `${at.tasks}/compare/plain/hostile`, there: 'Merges cleanly' }),
   network: (at) => ({ path: `${at.tasks}/network`, there: 'blocked.test' }),
   'network presets': (at) => ({ path: `${at.tasks}/network?show=presets`, there: 'In use' }),
   settings: () => ({ path: '/settings', there: 'in all' }),
@@ -62,7 +65,7 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
       await expectAccessible(page);
       if (colorScheme === 'light') await expectToFit(page, path);
     }
-  });
+  }, 120_000);
 
   test('nor has anything that is opened over a page', async () => {
     await using window = await place.open(place.tasks, { colorScheme });

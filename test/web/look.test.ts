@@ -95,6 +95,31 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
   });
 });
 
+test('colours that do not need green and red pass as well, and are kept', async () => {
+  await using window = await place.open('/settings');
+  const { page } = window;
+  await page.getByRole('button', { name: 'Blue and orange' }).click();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const name of ['tasks', 'a task that asks', 'a hostile task', 'a review', 'network']) {
+      const { path, there } = PAGES[name]?.(place) ?? { path: '', there: '' };
+      await page.goto(new URL(path, page.url()).href);
+      await seen(page, there);
+      expect(await page.evaluate('document.documentElement.dataset.palette')).toBe('blue-orange');
+      await expectAccessible(page);
+    }
+  }
+  // Neither green nor red is left where something was added or is bad.
+  const [ok, bad] = await page.evaluate<number[][]>(
+    `['--ok', '--bad'].map((name) => getComputedStyle(document.documentElement).getPropertyValue(name).match(/\\w\\w/g).map((two) => parseInt(two, 16)))`,
+  );
+  expect(ok?.[2]).toBeGreaterThan(ok?.[0] ?? 255);
+  expect(bad?.[0]).toBeGreaterThan(bad?.[2] ?? 255);
+  // Signs say the same without any colour.
+  await page.goto(new URL(`${place.task('plain')}/changes`, page.url()).href);
+  await page.getByText('+1').first().waitFor();
+}, 120_000);
+
 const SIZES = [
   { width: 320, height: 640 },
   // 1280 pixels at 200 %.

@@ -83,7 +83,7 @@ test('a key that was changed works after a reload, and the old one does not; res
   await page.goto(new URL(place.tasks, page.url()).href);
   const box = page.getByRole('textbox', { name: 'What should an agent do?' });
   await box.waitFor();
-  const isInBox = (): Promise<boolean> => box.evaluate((element) => element === document.activeElement);
+  const isInBox = (): Promise<boolean> => page.evaluate(`document.activeElement?.tagName === 'TEXTAREA'`);
   await page.keyboard.press('c');
   expect(await isInBox()).toBe(false);
   await page.keyboard.press('y');

@@ -8,7 +8,7 @@ test('a task is started, watched, reviewed, merged and undone with keys alone', 
   await using window = await place.open('/');
   const { page, complaints } = window;
   // Whoever presses a mouse button here has taken another way.
-  await page.evaluate(() => addEventListener('pointerdown', () => console.error('a mouse was used')));
+  await page.evaluate(`addEventListener('pointerdown', () => console.error('a mouse was used'))`);
   const keys = async (...pressed: string[]): Promise<void> => {
     for (const key of pressed) await page.keyboard.press(key);
   };
@@ -30,7 +30,9 @@ test('a task is started, watched, reviewed, merged and undone with keys alone', 
   );
   await keys('Control+Enter');
   await page.getByRole('row').filter({ hasText: 'Change the value' }).getByText('Needs you').first().waitFor();
-  await keys('Escape', 'Shift+J');
+  await keys('Escape', 'Alt+2');
+  expect(page.url()).not.toContain('/t/');
+  await keys('Alt+1');
   await page.getByRole('heading', { name: /Change the value/ }).waitFor();
   await page.getByText('The agent asks').waitFor();
   await keys('i');

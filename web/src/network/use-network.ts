@@ -29,7 +29,8 @@ export function useNetwork(project: string, task: string | null): UseQueryResult
       stale = true;
       if (reading) return;
       reading = true;
-      while (stale && !ended) {
+      while (stale) {
+        if (ended) return;
         stale = false;
         await client.invalidateQueries({ queryKey: keys.network(project, task) });
         await new Promise((done) => setTimeout(done, READ_EVERY_MS));

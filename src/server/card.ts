@@ -160,7 +160,7 @@ function apiTask(id: string, entry: TaskEntry, row: TaskRow, facts: EventFacts, 
     files: result?.files ?? row.changes?.files ?? null,
     added: result?.added ?? null,
     removed: result?.removed ?? null,
-    risky: row.changes?.risky ?? 0,
+    risky: row.changes?.risky ?? null,
     blockedHosts: [...facts.blocked],
     seq,
   };

@@ -18,6 +18,7 @@ import { createLive, type Live } from './live.ts';
 import { serveLiveSocket } from './live-socket.ts';
 import { serveLiveStream } from './live-stream.ts';
 import { openPage, plainPage, type Page } from './page.ts';
+import { sendRawLog, taskOfRawLog } from './raw-log.ts';
 import { errorAnswer, Refusal } from './refusal.ts';
 import type { Desk } from './route.ts';
 import { createRouter, type Found } from './router.ts';
@@ -146,6 +147,8 @@ async function answer(hall: Hall, request: IncomingMessage, response: ServerResp
   // Another command of the same user wants a link for a browser.
   if (path === '/api/entries' && method === 'POST' && hasKey(hall.entry, headers))
     return sendJson(response, 200, { path: `/enter?token=${hall.entry.makeToken()}` });
+  const log = method === 'GET' ? taskOfRawLog(path) : null;
+  if (log !== null) return sendRawLog(await hall.desk.task(log), response);
   const found = hall.find(method, path);
   sendJson(response, 200, await answerCall(hall.desk, found, url.searchParams, request));
 }

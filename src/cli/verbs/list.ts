@@ -142,7 +142,7 @@ function changesOf(task: TaskRow): string {
   if (task.changes === null) return task.changed ? 'yes' : 'none';
   if (task.changes.files === 0) return 'none';
   const cost = task.costMicros === null ? '' : `, $${(task.costMicros / 1e6).toFixed(2)}`;
-  return `${count(task.changes.files, 'file')}${task.changes.risky === 0 ? '' : `, ${task.changes.risky} risky`}${cost}`;
+  return `${count(task.changes.files, 'file')}${task.changes.risky === 0 || task.changes.risky === null ? '' : `, ${task.changes.risky} risky`}${cost}`;
 }
 
 function listDocument(listing: Listing): unknown {

@@ -3,7 +3,7 @@ import { AgsError } from '../protocol/errors.ts';
 import { readTask } from '../store/tasks.ts';
 import { openReview, type Review } from '../tasks/review.ts';
 import { LOOKING, meanwhile } from './meanwhile.ts';
-import { count } from './review-session.ts';
+import { count } from './format.ts';
 import type { Context } from './verb.ts';
 import { riskyPatterns } from '../tasks/risky-patterns.ts';
 

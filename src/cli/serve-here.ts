@@ -1,8 +1,8 @@
 // cli/serve-here.ts: what `ags serve` and `ags web` have in common.
-import { readFileSync } from 'node:fs';
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import type { Served } from '../server/serve.ts';
 import { pagePlace } from './page-place.ts';
+import { readGiven } from './read-given.ts';
 import { readVersion } from './version.ts';
 import type { Arguments, Context, Option } from './verb.ts';
 
@@ -41,7 +41,7 @@ export async function serveHere(args: Arguments, ctx: Context): Promise<Served> 
       ctx.stderr.write(`ags: this is a bug in ags.\n${error instanceof Error ? (error.stack ?? '') : String(error)}\n`),
     names: (values['name'] as string[] | undefined) ?? [],
     ...(typeof cert === 'string' && typeof key === 'string'
-      ? { tls: { cert: readFileSync(cert), key: readFileSync(key) } }
+      ? { tls: { cert: readGiven('--cert', cert), key: readGiven('--key', key) } }
       : {}),
   });
 }

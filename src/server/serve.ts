@@ -229,7 +229,13 @@ async function makeServer(
 ): Promise<Server> {
   if (tls === undefined) return createServer({ maxHeaderSize: 16 * 1024 }, onRequest);
   const { createServer: createSecure } = await import('node:https');
-  return createSecure({ ...tls, minVersion: 'TLSv1.2', maxHeaderSize: 16 * 1024 }, onRequest);
+  try {
+    return createSecure({ ...tls, minVersion: 'TLSv1.2', maxHeaderSize: 16 * 1024 }, onRequest);
+  } catch (error) {
+    throw new AgsError('usage.invalid', `The certificate and its key cannot be used: ${(error as Error).message}`, {
+      hint: 'Both are PEM files ("-----BEGIN ..."), and the key is that of the certificate.',
+    });
+  }
 }
 
 function listen(server: Server, { host, port }: ServeOptions): Promise<void> {

@@ -1,8 +1,11 @@
 // tasks/check-suggestions.ts: which checks a project could have, from its own files on the user's branch: never from what an agent wrote.
 import { AgsError } from '../protocol/errors.ts';
 import { stagingGit } from '../git/host-git.ts';
+import { readRef } from '../git/owner-git.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { MergedBranch } from './merge-tree.ts';
+import { repositoryAt } from './project.ts';
+import type { World } from './world.ts';
 
 export async function noChecks(stored: StoredTask, merged: Pick<MergedBranch, 'from'>): Promise<AgsError> {
   const suggestions = await suggestChecks(stored, merged.from);
@@ -11,6 +14,14 @@ export async function noChecks(stored: StoredTask, merged: Pick<MergedBranch, 'f
       ? 'Write commands into ags.yaml, such as "checks: [make test]", or name one now: --run <command>'
       : `Suggested, for ags.yaml:\n${yamlOf(suggestions)}\nOr once: --run '${suggestions[0]}'`;
   return new AgsError('checks.none', 'There are no checks for this project yet.', { hint, details: { suggestions } });
+}
+
+/** For the branch that the task was started from. */
+export async function suggestionsFor(world: World, stored: StoredTask): Promise<string[]> {
+  const ref = stored.task.goal?.baseRef ?? null;
+  const repository = ref === null ? null : await repositoryAt(world, stored.task.project).catch(() => null);
+  const commit = repository === null || ref === null ? null : await readRef(repository.commonDir, ref);
+  return commit === null ? [] : suggestChecks(stored, commit);
 }
 
 function yamlOf(commands: readonly string[]): string {
@@ -25,7 +36,7 @@ const MANAGERS = [
 ] as const;
 
 /** `commit` is one of the user's. */
-export async function suggestChecks({ paths }: Pick<StoredTask, 'paths'>, commit: string): Promise<string[]> {
+async function suggestChecks({ paths }: Pick<StoredTask, 'paths'>, commit: string): Promise<string[]> {
   const listing = await stagingGit(paths.staging, ['ls-tree', '-z', '--name-only', '--full-tree', commit]);
   const names = new Set(listing.stdout.toString('utf8').split('\0'));
   const read = async (name: string): Promise<string> => {

@@ -66,6 +66,7 @@ export const ACTIONS = {
   find: action('Review', 'Find in the diff', 'mod+f'),
   layout: action('Review', 'Unified or split', 'u'),
   fold: action('Review', 'Fold or open the file', 'z'),
+  checks: action('Review', 'Run the checks', 't'),
   merge: action('Review', 'Go to the merge button', 'm'),
 
   'network-allow': action('Network', 'Allow for this run', 'a'),

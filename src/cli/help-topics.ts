@@ -15,6 +15,7 @@ const STATUSES = {
   usage: 'wrong usage or configuration, or a question without a terminal',
   notFound: 'no such task or file',
   signIn: 'an agent is not signed in; see: ags auth status',
+  checks: 'a check failed',
   conflict: 'changed on both sides, or in use by another process',
   limit: 'a limit was reached',
   unavailable: 'a protection or program is missing; see: ags doctor',

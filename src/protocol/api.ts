@@ -65,6 +65,20 @@ export type ApiAgent = z.infer<typeof ApiAgent>;
 
 export const SHOWN_STATES = [...RUN_STATES, 'interrupted', 'damaged'] as const;
 
+const CHECKS_STATES = ['running', 'passed', 'failed', 'ended'] as const;
+
+/** The last checks of what a task did, shortly. */
+const ChecksRow = z.object({
+  state: z.enum(CHECKS_STATES).meta({ description: 'ended: stopped, or the process that ran them is gone.' }),
+  passed: z.number(),
+  of: z.number(),
+  name: z.string().nullable().meta({ description: 'The one that runs, or the first that failed.' }),
+  line: z.string().nullable().meta({ description: 'Of one that failed: the line that tells why. Hostile text.' }),
+  startedAtMs: Time,
+  endedAtMs: Time.nullable(),
+  tree: z.string().meta({ description: 'They are about this tree, and no other.' }),
+});
+
 /** A row of the list. Never carries the whole goal. */
 export const ApiTask = z.object({
   id: Id,
@@ -91,6 +105,7 @@ export const ApiTask = z.object({
   removed: z.number().nullable(),
   risky: z.number().nullable().meta({ description: 'Of the files, how many can run code; null: not looked at.' }),
   blockedHosts: z.array(z.string()),
+  checks: ChecksRow.nullable().meta({ description: 'null: not run since it was worked on.' }),
   seq: z.number().meta({ description: 'Of the last event that this row knows of.' }),
 });
 export type ApiTask = z.infer<typeof ApiTask>;
@@ -262,10 +277,64 @@ export const Merged = z.object({
   to: z.string().nullable().meta({ description: 'null: everything was there already.' }),
   files: z.number(),
   left: z.array(z.string()),
+  tree: z.string().nullable().meta({ description: 'What the branch has then; null: it cannot be merged.' }),
+  checked: z
+    .enum(['passed', 'failed'])
+    .nullable()
+    .meta({ description: 'What the last checks said, if they ran on exactly this tree.' }),
   conflicts: z.array(z.string()).meta({ description: 'Of a dry run: why it would be refused.' }),
   problem: z.string().nullable(),
 });
 export type Merged = z.infer<typeof Merged>;
+
+export const StartChecks = Selection.extend({
+  into: z.string().nullable().default(null).meta({ description: 'null: the branch that the task was started from.' }),
+  create: z.boolean().default(false).meta({ description: 'The branch of `into` need not be there.' }),
+  commands: z
+    .array(z.string().min(1).max(4096))
+    .max(50)
+    .default([])
+    .meta({ description: 'In place of those that are configured.' }),
+});
+export type StartChecks = z.input<typeof StartChecks>;
+
+export const ApiCheck = z.object({
+  name: z.string(),
+  run: z.string(),
+  state: z.enum(['waiting', 'running', 'passed', 'failed', 'ended']),
+  exitCode: z.number().nullable(),
+  startedAtMs: Time.nullable(),
+  endedAtMs: Time.nullable(),
+  why: z.string().nullable().meta({ description: 'Why it was ended, or did not run.' }),
+  line: z.string().nullable(),
+  output: z.string().meta({ description: 'The end of what it printed. Hostile text.' }),
+  cut: z.boolean().meta({ description: 'It printed more.' }),
+});
+export type ApiCheck = z.infer<typeof ApiCheck>;
+
+export const ApiChecks = z.object({
+  configured: z.array(z.object({ name: z.string(), run: z.string() })),
+  suggested: z.array(z.string()).meta({ description: "If none are configured: from the project's own files." }),
+  required: z.boolean().meta({ description: 'Nothing is merged unless they have passed (merge.check).' }),
+  last: z
+    .object({
+      state: z.enum(CHECKS_STATES),
+      reason: z.string().nullable(),
+      tree: z.string(),
+      branch: z.string(),
+      from: z.string(),
+      files: z.number(),
+      setup: z.enum(['none', 'shared', 'private']).nullable(),
+      denied: z.array(z.string()),
+      startedAtMs: Time,
+      endedAtMs: Time.nullable(),
+      checks: z.array(ApiCheck),
+    })
+    .nullable(),
+});
+export type ApiChecks = z.infer<typeof ApiChecks>;
+export const ChecksStopped = z.object({ stopped: z.boolean().meta({ description: 'false: none were running.' }) });
+export type ChecksStopped = z.infer<typeof ChecksStopped>;
 
 export const ApplyTask = Selection.extend({ dryRun: z.boolean().default(false) });
 export type ApplyTask = z.input<typeof ApplyTask>;

@@ -213,6 +213,43 @@ const hooks = section({
       'Programs that are asked about what agents do: JSON on their standard input; exit 0 allows, 2 refuses, anything else refuses as well. Executable files in .ags/hooks/ are hooks too. See `ags help hooks`.',
   });
 
+const checkList = list(
+  z.union(
+    [
+      words('a command'),
+      section({
+        name: words('what it is called').meta({ description: 'What it is called; without it, the command itself.' }),
+        run: words('a command').meta({ description: 'A command for `sh -c`.' }),
+      }),
+    ],
+    { error: WORDS.check },
+  ),
+  'commands',
+);
+
+const checks = z
+  .union(
+    [
+      checkList,
+      section({
+        run: checkList.meta({
+          description: 'The commands, where there is a timeout beside them.',
+          examples: [['npm test']],
+        }),
+        timeout: text(DURATION, WORDS.duration).meta({
+          description: 'How long all of them together may take.',
+          examples: ['30m'],
+        }),
+      }).partial(),
+    ],
+    { error: WORDS.checks },
+  )
+  .meta({
+    description:
+      'Commands for `sh -c` that must pass before a merge (`ags check`). Each runs in a fresh sandbox over exactly what the branch would be after the merge, with the network rules of the project and without its secrets. With a timeout: `checks: { run: [...], timeout: 10m }`.',
+    examples: [['npm test', { name: 'types', run: 'npx tsc --noEmit' }]],
+  });
+
 export const ConfigFile = section({
   user: count(1, 65_533).meta({
     description: 'The uid inside when ags is run by root. Any other caller keeps their own uid. Never 0.',
@@ -400,6 +437,15 @@ export const ConfigFile = section({
   })
     .partial()
     .meta({ description: 'For agents that work on goals (`ags start`).' }),
+  checks,
+  merge: section({
+    check: flag.meta({
+      description: 'Nothing is merged unless the checks have passed for exactly what is merged.',
+      examples: [true],
+    }),
+  })
+    .partial()
+    .meta({ description: 'How changes of agents come onto your branches.' }),
   review: section({
     risky: list(pattern, 'patterns').meta({
       description:

@@ -154,7 +154,7 @@ async function serve(world, { actor, project, state }, port) {
   });
   const { origin, port: served } = new URL(link);
   // Node asks the system for names, which may not know that of browsers.
-  const url = origin.replace('ags.localhost', '127.0.0.1');
+  const url = `http://127.0.0.1:${served}`;
   const headers = { Authorization: `Bearer ${readFileSync(join(state, 'server/key'), 'utf8').trim()}` };
   const get = async (path) => {
     const answer = await fetch(`${url}${path}`, { headers });

@@ -149,7 +149,7 @@ export async function quiet(world) {
   }
 }
 
-const QUIET_TRIES = 20;
+const QUIET_TRIES = 10;
 const QUIET_IDLE = 0.85;
 
 function cpuTimes() {

@@ -27,11 +27,11 @@ export async function benchReturn(world, browser, plain, { tasks, live, perSecon
       list: await openTab(context, server.home, '[data-task]'),
       task: await openTab(second, `${server.home}/t/${watched}`, 'article'),
     };
-    talker.tell({ tasksDir: join(place.state, 'tasks'), ids, perSecond, seconds: nulled: true });
+    await quiet(world);
+    talker.tell({ tasksDir: join(place.state, 'tasks'), ids, perSecond, seconds: null, numbered: true });
     const told = talker.answer();
     told.catch(() => undefined);
     const restart = async (pauseMs) => {
-      await quiet(world);
       const began = performance.now();
       await server.stop();
       await wait(pauseMs);

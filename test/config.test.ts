@@ -138,6 +138,13 @@ describe('layers', () => {
     expect((await at.load()).limits.memoryBytes).toBe(6 * GiB);
   });
 
+  test('a list of setup commands is short for the key run', async () => {
+    at.user('setup: [npm ci, npm run build]\n');
+    expect((await at.load()).setup).toMatchObject({ run: ['npm ci', 'npm run build'], inputs: null });
+    at.user('setup: [npm ci, 5]\n');
+    expect((await at.problem()).message).toContain(':1:17: setup.run[1]: expected a command, found 5');
+  });
+
   test('no built-in path is a place for credentials', () => {
     const secret =
       /credential|\.ssh|\.gnupg|\.aws|\.kube|keyring|settings\.xml|\.netrc|gcloud|^\.config$|^\.local$|^\.local\/share$|^\.cargo$|^\.m2$|^\.dotnet$|^\.gem$|^\.stack$|^\.cabal$|^\.julia$|^\.gradle$|share\/uv$/;

@@ -53,6 +53,10 @@ export function publicJsonSchema(): Record<string, unknown> {
     const key = path.split('.').reduce<Schema | undefined>((at, name) => at?.properties?.[name], plain);
     if (key && builtIn !== undefined) Object.assign(key, { default: typedDefault(key, builtIn) });
   }
+  // A list alone is short for its commands.
+  const setup = plain.properties?.['setup'];
+  if (setup?.properties?.['run'])
+    Object.assign(plain.properties ?? {}, { setup: { anyOf: [setup, setup.properties['run']] } });
   return plain as Record<string, unknown>;
 }
 

@@ -412,7 +412,7 @@ export const ConfigFile = section({
     .partial()
     .meta({
       description:
-        'What the workspace of an agent needs besides the files of its commit, made once and shared, read-only, by all tasks after it.',
+        'What the workspace of an agent needs besides the files of its commit, made once and shared, read-only, by all tasks after it. A list alone is short for `run`: `setup: [npm ci]`.',
     }),
   tasks: section({
     agent: words('the name of an agent').meta({

@@ -33,6 +33,7 @@ import type {
   StartTasks,
   Stopped,
   Undone,
+  Withdrawn,
 } from '../protocol/api.ts';
 
 /** What the server refused, and what to do about it. */
@@ -91,13 +92,14 @@ export function createClient({ url, key, fetch: ask = fetch }: ClientOptions) {
     events: (id: string, of: { after?: number; before?: number; limit?: number } = {}) =>
       call<ApiEvents>('GET', `${task(id, '/events')}${query(of)}`),
     send: (id: string, text: string) => call<Sent>('POST', task(id, '/send'), { text }),
+    withdraw: (id: string, message: string) => call<Withdrawn>('DELETE', task(id, `/messages/${message}`)),
     stop: (id: string, force = false) => call<Stopped>('POST', task(id, '/stop'), { force }),
     continue: (id: string) => call<Sent>('POST', task(id, '/continue')),
     restart: (id: string) => call<Started>('POST', task(id, '/restart')),
     fork: (id: string, wish: ForkTask) => call<Started>('POST', task(id, '/fork'), wish),
     changes: (id: string) => call<ApiChanges>('GET', task(id, '/changes')),
-    file: (id: string, changes: string, n: number) =>
-      call<ApiFileText>('GET', task(id, `/changes/${encodeURIComponent(changes)}/files/${n}`)),
+    file: (id: string, changes: string, n: number, how: { space?: 'hide'; since?: string } = {}) =>
+      call<ApiFileText>('GET', `${task(id, `/changes/${encodeURIComponent(changes)}/files/${n}`)}${query(how)}`),
     merge: (id: string, wish: MergeTask) => call<Merged>('POST', task(id, '/merge'), wish),
     checks: (id: string) => call<ApiChecks>('GET', task(id, '/checks')),
     startChecks: (id: string, wish: StartChecks) => call<ApiChecks>('POST', task(id, '/checks'), wish),

@@ -9,11 +9,13 @@ export interface Ask {
   /** When it is answered with no. */
   readonly untilMs: number;
   readonly count: number;
+  /** Who asked first, where that could be found out. */
+  readonly program: string | undefined;
 }
 
 export interface Asks {
   /** Resolves with what the rules say when they speak of it, or with null when the time is over. */
-  wait(host: string, port: number): Promise<Verdict | null>;
+  wait(host: string, port: number, program?: string): Promise<Verdict | null>;
   /** The rules have changed. */
   reconsider(): void;
   list(): readonly Ask[];
@@ -24,6 +26,7 @@ interface Waiting {
   readonly host: string;
   readonly port: number;
   readonly sinceMs: number;
+  readonly program: string | undefined;
   readonly answers: ((verdict: Verdict | null) => void)[];
   readonly timer: NodeJS.Timeout;
 }
@@ -43,7 +46,7 @@ export function createAsks(input: {
     for (const answer of ask.answers) answer(verdict);
   };
   return {
-    wait(host, port) {
+    wait(host, port, program) {
       if (input.seconds === 0) return Promise.resolve(null);
       const key = `${host} ${port}`;
       return new Promise((resolve) => {
@@ -52,8 +55,8 @@ export function createAsks(input: {
         if (waiting.size >= MOST_ASKS) return resolve(null);
         const timer = setTimeout(() => settle(key, null), input.seconds * 1000);
         const sinceMs = input.now();
-        waiting.set(key, { host, port, sinceMs, answers: [resolve], timer });
-        input.onAsk({ host, port, sinceMs, untilMs: sinceMs + input.seconds * 1000, count: 1 });
+        waiting.set(key, { host, port, sinceMs, program, answers: [resolve], timer });
+        input.onAsk({ host, port, sinceMs, untilMs: sinceMs + input.seconds * 1000, count: 1, program });
       });
     },
     reconsider() {
@@ -63,12 +66,13 @@ export function createAsks(input: {
       }
     },
     list: () =>
-      [...waiting.values()].map(({ host, port, sinceMs, answers }) => ({
+      [...waiting.values()].map(({ host, port, sinceMs, program, answers }) => ({
         host,
         port,
         sinceMs,
         untilMs: sinceMs + input.seconds * 1000,
         count: answers.length,
+        program,
       })),
     close() {
       for (const key of waiting.keys()) settle(key, null);

@@ -44,7 +44,11 @@ export function createPassages(input: {
       visit.port = port;
       let verdict = input.rules().connect(target.host, port);
       if (verdict.kind === 'denied' && verdict.unknown && input.asks !== null) {
-        verdict = (await input.asks.wait(target.host, port)) ?? verdict;
+        const program = await visit.identified();
+        // Somebody may have answered in the meantime.
+        verdict = input.rules().connect(target.host, port);
+        if (verdict.kind === 'denied' && verdict.unknown)
+          verdict = (await input.asks.wait(target.host, port, program)) ?? verdict;
         visit.unknown = verdict.kind === 'denied' && verdict.unknown;
       }
       if (verdict.kind === 'allowed') return { kind: 'granted', verdict, target };

@@ -13,7 +13,7 @@ export interface Visit extends Counter {
   address: string | undefined;
   unknown: boolean;
   /** Resolves when it is known who asks, or cannot be found out soon: whoever is refused may be gone the next moment. */
-  identified(): Promise<unknown>;
+  identified(): Promise<string | undefined>;
   /** Why it was let through, once it was: what its line says if everything ends at once. */
   carried: string | undefined;
   /** One request of a connection that is looked into. */
@@ -151,7 +151,13 @@ export function createVisits(input: VisitsInput): Visits {
           }
           return false;
         },
-        identified: () => Promise.race([program, new Promise((resolve) => setTimeout(resolve, IDENTIFIED_MS).unref())]),
+        identified: () =>
+          program === null
+            ? Promise.resolve(undefined)
+            : Promise.race([
+                program,
+                new Promise<undefined>((resolve) => setTimeout(resolve, IDENTIFIED_MS, undefined).unref()),
+              ]),
         in: (bytes) => void (bytesIn += bytes),
         request({ method, path, verdict, reason, bytesOut: sent, bytesIn: received, ms }) {
           told = true;

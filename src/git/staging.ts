@@ -160,7 +160,12 @@ export async function diffBlobs(directory: string, before: string | null, after:
 }
 
 /** The same, byte for byte, from the first hunk on. */
-export async function diffBytes(directory: string, before: string | null, after: string | null): Promise<Buffer> {
+export async function diffBytes(
+  directory: string,
+  before: string | null,
+  after: string | null,
+  options: { hideSpace?: boolean } = {},
+): Promise<Buffer> {
   const empty = before === null || after === null ? await storeBlob(directory, Buffer.alloc(0)) : '';
   const text = await must(directory, [
     'diff',
@@ -169,6 +174,7 @@ export async function diffBytes(directory: string, before: string | null, after:
     '--no-textconv',
     '--text',
     '--full-index',
+    ...(options.hideSpace === true ? ['--ignore-all-space', '--ignore-blank-lines'] : []),
     before ?? empty,
     after ?? empty,
   ]);
@@ -291,6 +297,12 @@ export async function countLines(
   const sum = (column: number): number =>
     rows.reduce((total, row) => total + (Number.parseInt(row.split('\t')[column] ?? '', 10) || 0), 0);
   return { added: sum(0), removed: sum(1) };
+}
+
+/** Whether there is such a blob. */
+export async function isBlob(directory: string, oid: string): Promise<boolean> {
+  const check = ['cat-file', '--batch-check=%(objecttype)'];
+  return (await must(directory, check, Buffer.from(`${oid}\n`))).toString('latin1').trim() === 'blob';
 }
 
 export async function readBlob(directory: string, oid: string): Promise<Buffer> {

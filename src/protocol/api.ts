@@ -90,7 +90,7 @@ export const ApiTask = z.object({
   files: z.number().nullable(),
   added: z.number().nullable(),
   removed: z.number().nullable(),
-  risky: z.number().meta({ description: 'Of the files, how many can run code; 0 if nobody has looked yet.' }),
+  risky: z.number().nullable().meta({ description: 'Of the files, how many can run code; null: not looked at.' }),
   blockedHosts: z.array(z.string()),
   checks: ChecksRow.nullable().meta({ description: 'null: not run since it was worked on.' }),
   seq: z.number().meta({ description: 'Of the last event that this row knows of.' }),
@@ -126,6 +126,9 @@ export const ApiTaskDetail = ApiTask.extend({
   touched: z
     .array(z.object({ path: z.string(), change: z.string() }))
     .meta({ description: 'While it runs: files that the agent said it wrote, the latest last.' }),
+  waiting: z
+    .array(z.object({ id: Id, text: z.string(), atMs: Time }))
+    .meta({ description: 'Messages that the agent has not had yet, the oldest first.' }),
   asks: z.array(
     z.object({ host: z.string(), port: z.number(), untilMs: Time.nullable(), program: z.string().nullable() }),
   ),
@@ -167,6 +170,10 @@ export type ForkTask = z.input<typeof ForkTask>;
 
 export const SendMessage = z.object({ text: z.string().min(1) });
 export type SendMessage = z.infer<typeof SendMessage>;
+export const Withdrawn = z.object({
+  text: z.string().nullable().meta({ description: 'What it said; null: the agent has it already.' }),
+});
+export type Withdrawn = z.infer<typeof Withdrawn>;
 export const Sent = z.object({
   when: z.enum(['now', 'later', 'begun']).meta({
     description: 'now: the agent has it; later: when its turn is over; begun: it had ended, and goes on with this.',

@@ -50,7 +50,7 @@ export const ERRORS = {
   'path.not-found': {
     exit: EXIT.notFound,
     http: 404,
-    meaning: 'A path named on the command line is not among the changes.',
+    meaning: 'A path that was named is not there, or not among the changes.',
   },
   'path.risky': { exit: EXIT.usage, http: 400, meaning: 'A file that can run code must be named with --risky.' },
   'command.not-found': { exit: 127, http: 400, meaning: 'The command does not exist inside the sandbox.' },

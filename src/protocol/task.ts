@@ -69,7 +69,17 @@ export const RunFile = z.object({
     .optional()
     .meta({ description: 'How often the agent was started: once, and once for each message.' }),
   result: z
-    .object({ commit: z.string(), files: z.number(), added: z.number(), removed: z.number() })
+    .object({
+      commit: z.string(),
+      files: z.number(),
+      added: z.number(),
+      removed: z.number(),
+      risky: z
+        .number()
+        .nullable()
+        .optional()
+        .meta({ description: 'Of the files, how many can run code; null: not looked at.' }),
+    })
     .nullable()
     .optional()
     .meta({ description: 'What is on the branch of the task; null: it changed nothing.' }),

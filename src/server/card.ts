@@ -59,6 +59,7 @@ export async function openCard(
       facts.touched.clear();
       if (card !== null) on.replaced(card);
     },
+    matters: (line) => LASTING.test(line),
   });
   const signature = signatureOf(entry);
   const row = await describeTask(entry);
@@ -105,6 +106,9 @@ export function redraw(card: Card): boolean {
 const LOOK_BACK = 2 ** 20;
 const MAX_TOUCHED = 500;
 const MAX_BLOCKED = 100;
+
+/** What `learn` remembers for longer than until the next event, as it is spelled in a log. */
+const LASTING = /"type":"network\.denied"|"kind":"write"/;
 
 function learn(facts: EventFacts, event: EventLine): void {
   facts.doing = doingWords(event) ?? facts.doing;
@@ -162,7 +166,7 @@ function apiTask(id: string, entry: TaskEntry, row: TaskRow, facts: EventFacts, 
     files: result?.files ?? row.changes?.files ?? null,
     added: result?.added ?? null,
     removed: result?.removed ?? null,
-    risky: row.changes?.risky ?? 0,
+    risky: row.changes?.risky ?? null,
     blockedHosts: [...facts.blocked],
     checks: row.checks,
     seq,

@@ -22,6 +22,7 @@ import {
   readFileText,
   requireShown,
   showChanges,
+  sinceViewed,
   type ShownChanges,
 } from '../tasks/shown-changes.ts';
 import { undoMerge } from '../tasks/undo.ts';
@@ -51,13 +52,23 @@ export const CHANGE_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/api/tasks/{task}/changes/{changes}/files/{file}',
     summary: 'One file of it: both texts, the difference and its hunks',
+    query: {
+      space: '"hide": without what changed in white space alone. Its hunks are to be looked at, not to be chosen from.',
+      since:
+        'The id of the content that was looked at before: what has changed since. Its hunks cannot be chosen from.',
+    },
     answer: ApiFileText,
-    async run(desk, { ids }) {
+    async run(desk, { ids, query }) {
       const stored = await desk.task(ids['task'] ?? '');
       const shown = await shownBefore(desk, stored, ids['changes'] ?? '');
       const file = /^\d{1,6}$/.test(ids['file'] ?? '') ? shown.files[Number(ids['file'])] : undefined;
       if (file === undefined) throw new Refusal(404, 'path.not-found', 'There is no file of this number.');
-      const text = await readFileText(stored, file, WHOLE_BYTES);
+      const since = query.get('since');
+      const compared = since === null ? file : await sinceViewed(stored, file, since);
+      if (compared === null)
+        throw new Refusal(404, 'path.not-found', 'What was looked at before is not kept any more.');
+      const hideSpace = query.get('space') === 'hide';
+      const text = await readFileText(stored, compared, WHOLE_BYTES, { hideSpace });
       const isText = text.why === null || text.diff.length > 0;
       return {
         n: file.n,

@@ -12,6 +12,7 @@ import {
   StartTasks,
   Stopped,
   StopTask,
+  Withdrawn,
 } from '../protocol/api.ts';
 import { readEventPage } from '../store/event-pages.ts';
 import { taskDefaults } from '../tasks/about.ts';
@@ -20,7 +21,7 @@ import { forkTask } from '../tasks/fork.ts';
 import { removeEntry } from '../tasks/remove.ts';
 import { searchTasks } from '../tasks/search.ts';
 import { startTasks } from '../tasks/start.ts';
-import { continueTask, restartTask, sendMessage, stopTask } from '../tasks/steer.ts';
+import { continueTask, restartTask, sendMessage, stopTask, withdraw } from '../tasks/steer.ts';
 import { branchRemoval } from '../tasks/task-branch.ts';
 import { apiEvent } from './live.ts';
 import { Refusal } from './refusal.ts';
@@ -134,6 +135,15 @@ export const TASK_ROUTES: readonly Route[] = [
   action('send', 'Tell the agent something', SendMessage, Sent, async (desk, task, { text }) => ({
     when: await sendMessage(desk.world, task, text),
   })),
+  route({
+    method: 'DELETE',
+    path: '/api/tasks/{task}/messages/{message}',
+    summary: 'Take back a message that the agent has not had yet',
+    answer: Withdrawn,
+    async run(desk, call) {
+      return { text: withdraw(await desk.task(idOf(call)), call.ids['message'] ?? '') };
+    },
+  }),
   action('stop', 'Stop the agent; what it did so far is kept', StopTask, Stopped, async (_desk, task, { force }) => ({
     stopping: await stopTask(task, force),
   })),

@@ -3,6 +3,7 @@ import type { ApiTaskDetail } from '../protocol/api.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { ask } from '../tasks/running.ts';
 import { agentResumes } from '../tasks/about.ts';
+import { waitingFor } from '../tasks/steer.ts';
 import { hasMerge } from '../tasks/undo.ts';
 import type { World } from '../tasks/world.ts';
 import type { Card } from './card.ts';
@@ -32,7 +33,8 @@ export async function taskDetail(world: World, card: Card, stored: StoredTask): 
     inputTokens: run.used?.inputTokens ?? null,
     outputTokens: run.used?.outputTokens ?? null,
     touched: [...card.facts.touched].map(([path, change]) => ({ path, change })),
-    asks: asks.map(({ host, port, untilMs }) => ({ host, port, untilMs, program: null })),
+    waiting: waitingFor(stored),
+    asks: asks.map(({ host, port, untilMs, program }) => ({ host, port, untilMs, program: program ?? null })),
     can: await possible(world, card, stored),
   };
 }

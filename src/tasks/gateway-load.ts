@@ -48,8 +48,8 @@ export async function startGateway(
       input.notice(`Network: ${reason}.`);
       emit({ type: 'network.limit-reached', limit, reason });
     },
-    onAsk({ host, port }) {
-      emit({ type: 'network.asked', host, port });
+    onAsk({ host, port, program }) {
+      emit({ type: 'network.asked', host, port, ...(program === undefined ? {} : { program }) });
       input.notice(
         `Network: ${host}:${port} is asked for. Answer with: ags allow ${host}${port === 443 ? '' : `:${port}`}`,
       );

@@ -18,8 +18,8 @@ export type ShownState = RunState | 'interrupted' | 'damaged';
 export interface ChangeCounts {
   /** Files that nobody has decided about yet. */
   readonly files: number;
-  /** Of these, files that would run on this machine or in CI. */
-  readonly risky: number;
+  /** Of these, files that would run on this machine or in CI; null: nobody has looked. */
+  readonly risky: number | null;
 }
 
 /** The last checks of what the task did; null: there were none since. */
@@ -212,7 +212,7 @@ function countChanges({ task, paths, run }: StoredTask): ChangeCounts | null {
   if (!existsSync(paths.changes)) {
     // What is on its branch has been counted.
     if (task.goal === undefined || run.result === undefined || isUnderWay(run.state)) return null;
-    return { files: run.result?.files ?? 0, risky: 0 };
+    return { files: run.result?.files ?? 0, risky: run.result == null ? 0 : (run.result.risky ?? null) };
   }
   const { changes, ignored } = JSON.parse(readFileSync(paths.changes, 'utf8')) as ChangeSet;
   const left = changes.filter((change) => !run.settled.includes(change.path));

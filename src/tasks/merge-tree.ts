@@ -131,7 +131,7 @@ export async function repositoryOf(world: World, project: string): Promise<Repos
 function targetOf({ task }: StoredTask, into: string | undefined): string {
   const ref = into === undefined ? (task.goal?.baseRef ?? null) : `refs/heads/${into.replace(/^refs\/heads\//, '')}`;
   if (ref !== null) return ref;
-  throw new AgsError('usage.invalid', `${task.name} was started without a branch checked out.`, {
+  throw new AgsError('usage.invalid', `${task.name} was started from a commit, not from a branch.`, {
     hint: `Say which one it is to be merged into: ags merge ${task.name} --into <branch>`,
   });
 }

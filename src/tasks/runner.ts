@@ -14,6 +14,7 @@ import { authorOf, layersFor, setStage, type AgentStage } from './agent-stage.ts
 import { runTurn, type TurnEnd } from './agent-turn.ts';
 import { versionNotice } from './agent-version.ts';
 import { bringOut } from './bring-out.ts';
+import { countRisky } from './count-risky.ts';
 import { openDesk, type Desk } from './desk.ts';
 import { takeMessage } from './inbox.ts';
 import type { PreparedLayers } from './layers.ts';
@@ -172,7 +173,8 @@ async function takeTurn(road: Road, stage: AgentStage, prepared: PreparedLayers,
 /** Onto the branch. What cannot be brought out stays in the task, and the run says why. */
 async function fetchWork({ world, stored, events, run }: Road, { agent }: AgentStage): Promise<void> {
   const result = await bringOut(world, { ...stored, run: run.now }, authorOf(agent));
-  run.set({ result });
+  const risky = result === null ? 0 : await countRisky(world, { ...stored, run: run.now }, result.files);
+  run.set({ result: result === null ? null : { ...result, risky } });
   if (result !== null) events.append({ type: 'changes.captured', branch: `ags/${stored.task.name}`, ...result });
 }
 

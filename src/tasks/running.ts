@@ -22,6 +22,7 @@ export interface Ask {
   readonly sinceMs: number;
   readonly untilMs: number;
   readonly count: number;
+  readonly program?: string | undefined;
 }
 
 export type ControlRequest =

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
-import { countPairs, diffBytes, readBlobs, storeBlob, treeOf } from '../git/staging.ts';
+import { countPairs, diffBytes, isBlob, readBlobs, storeBlob, treeOf } from '../git/staging.ts';
 import { readRef } from '../git/owner-git.ts';
 import { mergeTrees } from '../git/merge-trees.ts';
 import { readHunks, type Hunk } from '../review/hunks.ts';
@@ -103,6 +103,16 @@ export async function mergeOutlook(
   return { ...none, commit, conflicts: new Set('conflicts' in merged ? merged.conflicts : []) };
 }
 
+/** The content that somebody has viewed, and what it is now. null: what was viewed is not there. */
+export async function sinceViewed(
+  { paths }: StoredTask,
+  file: ShownFile,
+  viewed: string,
+): Promise<Pick<ShownFile, 'before' | 'after'> | null> {
+  const known = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(viewed) && (await isBlob(paths.staging, viewed));
+  return known ? { before: viewed, after: file.after } : null;
+}
+
 export interface FileText {
   readonly before: Buffer | null;
   readonly after: Buffer | null;
@@ -113,8 +123,13 @@ export interface FileText {
   readonly why: string | null;
 }
 
-/** Whole texts up to `maxBytes` each; the difference up to four times that. */
-export async function readFileText({ paths }: StoredTask, file: ShownFile, maxBytes: number): Promise<FileText> {
+/** Whole texts up to `maxBytes` each; the difference up to four times that. `hideSpace`: to be looked at, never to choose from. */
+export async function readFileText(
+  { paths }: StoredTask,
+  file: Pick<ShownFile, 'before' | 'after'>,
+  maxBytes: number,
+  options: { hideSpace?: boolean } = {},
+): Promise<FileText> {
   const { staging } = paths;
   const sides = [file.before, file.after].flatMap((oid) => oid ?? []);
   const blobs = await readBlobs(staging, sides, 4 * maxBytes);
@@ -123,7 +138,8 @@ export async function readFileText({ paths }: StoredTask, file: ShownFile, maxBy
   if (sides.some((oid) => bytesOf(oid) === null)) return { ...nothing, why: 'It is too large to be shown.' };
   if (sides.some((oid) => bytesOf(oid)?.subarray(0, 8000).includes(0) === true))
     return { ...nothing, why: 'It is not text.' };
-  const diff = file.before === file.after ? Buffer.alloc(0) : await diffBytes(staging, file.before, file.after);
+  const diff =
+    file.before === file.after ? Buffer.alloc(0) : await diffBytes(staging, file.before, file.after, options);
   const large = sides.some((oid) => (bytesOf(oid)?.length ?? 0) > maxBytes);
   return {
     before: large ? null : bytesOf(file.before),

@@ -13,7 +13,7 @@ import { appendEvent } from '../store/events.ts';
 import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { agentOf } from './agent-stage.ts';
 import { keepBranchAs } from './task-branch.ts';
-import { putMessage } from './inbox.ts';
+import { putMessage, waitingMessages, withdrawMessage, type WaitingMessage } from './inbox.ts';
 import { firstRun, spawnRunner } from './start.ts';
 import { stopChecks } from './stop-checks.ts';
 import type { World } from './world.ts';
@@ -71,6 +71,16 @@ export async function sendMessage(world: World, stored: StoredTask, text: string
       });
     await sleep(100);
   }
+}
+
+/** Messages that the agent has not had yet. */
+export function waitingFor({ paths }: StoredTask): WaitingMessage[] {
+  return waitingMessages(paths);
+}
+
+/** What it said; null: the agent has it already. */
+export function withdraw({ paths }: StoredTask, id: string): string | null {
+  return withdrawMessage(paths, id);
 }
 
 /** What stopped, failed or was killed goes on where it was. */

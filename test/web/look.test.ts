@@ -45,6 +45,9 @@ const PAGES: Readonly<Record<string, (place: Place) => { path: string; there: st
   'a hostile task': (at) => ({ path: at.task('hostile'), there: 'Failed' }),
   'a task with its logs': (at) => ({ path: `${at.task('plain')}?panel=logs`, there: 'state=ready' }),
   'a task that is not there': (at) => ({ path: at.task('nobody'), there: 'This task cannot be shown' }),
+  'a review': (at) => ({ path: `${at.task('plain')}/changes`, there: 'Merges cleanly onto' }),
+  'a review that is hostile': (at) => ({ path: `${at.task('hostile')}/changes`, there: 'Merges cleanly onto' }),
+  'two tasks side by side': (at) => ({ path: `${at.tasks}/compare/plain/hostile`, there: 'Merges cleanly' }),
   network: (at) => ({ path: `${at.tasks}/network`, there: 'blocked.test' }),
   'network presets': (at) => ({ path: `${at.tasks}/network?show=presets`, there: 'In use' }),
   settings: () => ({ path: '/settings', there: 'in all' }),
@@ -62,7 +65,7 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
       await expectAccessible(page);
       if (colorScheme === 'light') await expectToFit(page, path);
     }
-  });
+  }, 120_000);
 
   test('nor has anything that is opened over a page', async () => {
     await using window = await place.open(place.tasks, { colorScheme });
@@ -91,6 +94,31 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
     await expectAccessible(page);
   });
 });
+
+test('colours that do not need green and red pass as well, and are kept', async () => {
+  await using window = await place.open('/settings');
+  const { page } = window;
+  await page.getByRole('button', { name: 'Blue and orange' }).click();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const name of ['tasks', 'a task that asks', 'a hostile task', 'a review', 'network']) {
+      const { path, there } = PAGES[name]?.(place) ?? { path: '', there: '' };
+      await page.goto(new URL(path, page.url()).href);
+      await seen(page, there);
+      expect(await page.evaluate('document.documentElement.dataset.palette')).toBe('blue-orange');
+      await expectAccessible(page);
+    }
+  }
+  // Neither green nor red is left where something was added or is bad.
+  const [ok, bad] = await page.evaluate<number[][]>(
+    `['--ok', '--bad'].map((name) => getComputedStyle(document.documentElement).getPropertyValue(name).match(/\\w\\w/g).map((two) => parseInt(two, 16)))`,
+  );
+  expect(ok?.[2]).toBeGreaterThan(ok?.[0] ?? 255);
+  expect(bad?.[0]).toBeGreaterThan(bad?.[2] ?? 255);
+  // Signs say the same without any colour.
+  await page.goto(new URL(`${place.task('plain')}/changes`, page.url()).href);
+  await page.getByText('+1').first().waitFor();
+}, 120_000);
 
 const SIZES = [
   { width: 320, height: 640 },
@@ -144,7 +172,7 @@ test('every stop of the Tab key can be seen, and nothing moves for those who wan
   expect(await page.evaluate<number>('document.getAnimations().length')).toBe(0);
 });
 
-test('what an agent or a goal says stays words: nothing runs, nothing is loaded, nothing hides', async () => {
+test('A121, A125, A126: what an agent or a goal says stays words: nothing runs, nothing is loaded, nothing hides', async () => {
   await using window = await place.open(place.task('hostile'));
   const { page, complaints } = window;
   await page.getByText('Failed: ').first().waitFor();

@@ -83,6 +83,7 @@ test('a host is allowed for a run from its page', async () => {
   const { page, complaints } = window;
   const card = page.getByRole('complementary').getByRole('group', { name: 'Network: wanted.test' });
   await card.getByText(/Blocked in \d+s if nobody answers/).waitFor();
+  await card.getByText(/^Wanted by perl/).waitFor();
   await page.locator('header [data-state=needs-you]').waitFor();
   await card.getByRole('button', { name: 'Allow for this run' }).click();
   await page.getByRole('feed').getByText('it went on').waitFor();

@@ -143,7 +143,7 @@ function changesOf(task: TaskRow): string {
   if (task.changes === null) return task.changed ? `yes${checks}` : 'none';
   if (task.changes.files === 0) return 'none';
   const cost = task.costMicros === null ? '' : `, $${(task.costMicros / 1e6).toFixed(2)}`;
-  const risky = task.changes.risky === 0 ? '' : `, ${task.changes.risky} risky`;
+  const risky = task.changes.risky === 0 || task.changes.risky === null ? '' : `, ${task.changes.risky} risky`;
   return `${count(task.changes.files, 'file')}${risky}${cost}${checks}`;
 }
 

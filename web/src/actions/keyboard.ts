@@ -40,7 +40,7 @@ export function useKeyboard(): void {
       );
       if (wanted == null) return;
       const id = ACTION_IDS.findLast((one) => keysOf(one).includes(wanted) && isBound(one));
-      if (id === undefined || !runAction(id)) return;
+      if (id === undefined || !runAction(id, wanted)) return;
       before = null;
       event.preventDefault();
     };
@@ -53,12 +53,14 @@ export function useKeyboard(): void {
 export function keyName(event: KeyboardEvent): string | null {
   const { key } = event;
   if (['Shift', 'Control', 'Alt', 'Meta', 'Dead', 'Unidentified'].includes(key)) return null;
+  // With Alt, some keyboards make another sign of a digit.
+  const digit = event.altKey ? /^Digit(\d)$/.exec(event.code)?.[1] : undefined;
   const letter = key.length === 1 && key.toLowerCase() !== key.toUpperCase();
   const parts = [
     event.ctrlKey || event.metaKey ? 'mod' : '',
     event.altKey ? 'alt' : '',
     event.shiftKey && (letter || key.length > 1) ? 'shift' : '',
-    key === ' ' ? 'space' : key.toLowerCase(),
+    key === ' ' ? 'space' : (digit ?? key.toLowerCase()),
   ];
   return parts.filter((part) => part !== '').join('+');
 }

@@ -14,6 +14,8 @@ interface ActionInfo {
 
 const action = (scope: Scope, label: string, ...keys: string[]): ActionInfo => ({ label, scope, keys });
 
+const DIGITS = [1, 2, 3, 4, 5, 6, 7, 8, 9] as const;
+
 export const ACTIONS = {
   palette: action('Everywhere', 'Search or run a command', 'mod+k'),
   keys: action('Everywhere', 'Show the keys', '?'),
@@ -24,6 +26,7 @@ export const ACTIONS = {
   'go-settings': action('Everywhere', 'Go to settings', 'g ,'),
   'next-needs-you': action('Everywhere', 'Next task that needs you', 'shift+j'),
   'previous-needs-you': action('Everywhere', 'Previous task that needs you', 'shift+k'),
+  'nth-needs-you': action('Everywhere', 'The first to ninth task that needs you', ...DIGITS.map((n) => `alt+${n}`)),
   'add-project': action('Everywhere', 'Add a project'),
   theme: action('Everywhere', 'Switch between light and dark'),
   up: action('Everywhere', 'One level up', 'escape'),
@@ -65,6 +68,8 @@ export const ACTIONS = {
   'send-comments': action('Review', 'Send the comments', 'shift+c'),
   find: action('Review', 'Find in the diff', 'mod+f'),
   layout: action('Review', 'Unified or split', 'u'),
+  space: action('Review', 'Hide or show changes in white space', 'w'),
+  'copy-link': action('Review', 'Copy a link to the line', 'y'),
   fold: action('Review', 'Fold or open the file', 'z'),
   checks: action('Review', 'Run the checks', 't'),
   merge: action('Review', 'Go to the merge button', 'm'),
@@ -81,17 +86,19 @@ export type ActionId = keyof typeof ACTIONS;
 /** In the order of the table, which is the order of the sheet. */
 export const ACTION_IDS = Object.keys(ACTIONS) as ActionId[];
 
-const bound = new Map<ActionId, (() => void)[]>();
+/** It is told by which key, where there are several. */
+type Run = (pressed: string) => void;
+const bound = new Map<ActionId, Run[]>();
 
 /** While this component is there, the action does this. The last one that asked for it wins. */
-export function useAction(id: ActionId, run: () => void, enabled = true): void {
+export function useAction(id: ActionId, run: Run, enabled = true): void {
   const latest = useRef(run);
   useEffect(() => {
     latest.current = run;
   });
   useEffect(() => {
     if (!enabled) return undefined;
-    const call = (): void => latest.current();
+    const call: Run = (pressed) => latest.current(pressed);
     bound.set(id, [...(bound.get(id) ?? []), call]);
     return () => {
       bound.set(
@@ -105,9 +112,9 @@ export function useAction(id: ActionId, run: () => void, enabled = true): void {
 export const isBound = (id: ActionId): boolean => (bound.get(id)?.length ?? 0) > 0;
 
 /** Does it, if somebody on the page can. */
-export function runAction(id: ActionId): boolean {
+export function runAction(id: ActionId, pressed = ''): boolean {
   const call = bound.get(id)?.at(-1);
-  call?.();
+  call?.(pressed);
   return call !== undefined;
 }
 

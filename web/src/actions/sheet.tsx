@@ -1,7 +1,7 @@
 // web/src/actions/sheet.tsx: all keys on one sheet, made of the registry.
 import type { ReactNode } from 'react';
 import { Dialog } from '../ui/dialog.tsx';
-import { Keys } from './keys.tsx';
+import { AllKeys, Keys } from './keys.tsx';
 import { ACTION_IDS, ACTIONS, useKeysOf } from './registry.ts';
 import type { Scope } from './registry.ts';
 
@@ -19,9 +19,7 @@ export default function ShortcutSheet({ onClose }: { onClose: () => void }): Rea
                 <div key={id} className="flex min-h-7 items-center justify-between gap-4">
                   <dt className="text-muted">{ACTIONS[id].label}</dt>
                   <dd className="flex gap-2">
-                    {keysOf(id).map((keys) => (
-                      <Keys key={keys} keys={keys} />
-                    ))}
+                    <AllKeys all={keysOf(id)} />
                   </dd>
                 </div>
               ))}

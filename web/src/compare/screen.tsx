@@ -47,9 +47,9 @@ export function CompareScreen({ a, b }: { a: Side; b: Side }): ReactNode {
       <div className="shrink-0 overflow-x-auto border-b border-line px-4 py-2">
         <AttemptTable a={a} b={b} />
       </div>
-      <div className="grid min-h-0 grow lg:grid-cols-[24rem_minmax(0,1fr)] lg:grid-rows-[minmax(0,1fr)]">
-        <div className="flex min-h-0 flex-col border-r border-line">
-          <div className="flex gap-2 px-4 pt-3">
+      <div className="grid min-h-0 grow grid-cols-[minmax(0,1fr)] lg:grid-cols-[24rem_minmax(0,1fr)] lg:grid-rows-[minmax(0,1fr)]">
+        <div className="flex min-h-0 min-w-0 flex-col border-r border-line">
+          <div className="flex flex-wrap gap-2 px-4 pt-3">
             <Button size="small" onClick={() => setPicks(allFrom(files, 'a', seenA))}>
               All from A
             </Button>

@@ -43,13 +43,14 @@ const WHOLE_CHARACTERS = 200_000;
 /** Looking for lines that resemble each other is only worth it while there are few. */
 const MATCHED_CHARACTERS = 100_000;
 
-export function readDiff(key: string, path: string, { before, after, patch }: Given): DiffText {
+/** `exact`: the patch leads from the one text to the other, so that colours can come from them and more lines be shown. */
+export function readDiff(key: string, path: string, { before, after, patch }: Given, exact = true): DiffText {
   const at = patch.startsWith('@@ ') ? 0 : patch.indexOf('\n@@ ') + 1;
   const changed = at === 0 && !patch.startsWith('@@ ') ? '' : shownSource(patch.slice(at));
   const name = safeName(path);
   const kind = before === null ? 'new file mode 100644\n' : after === null ? 'deleted file mode 100644\n' : '';
   const whole =
-    before !== null && after !== null && before.length + after.length <= 2 * WHOLE_CHARACTERS
+    exact && before !== null && after !== null && before.length + after.length <= 2 * WHOLE_CHARACTERS
       ? { oldFile: { name, contents: shownSource(before) }, newFile: { name, contents: shownSource(after) } }
       : {};
   const parsed = processFile(`diff --git a/${name} b/${name}\n${kind}--- a/${name}\n+++ b/${name}\n${changed}`, {

@@ -1,9 +1,11 @@
-// web/src/look/theme.ts: light, dark, or as the system has it.
+// web/src/look/theme.ts: light, dark, or as the system has it; and the colours of what is good and bad, added and removed.
 import { useSyncExternalStore } from 'react';
 import { readPreference, usePreference } from './preferences.ts';
 
 const THEMES = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
+
+export type Palette = 'green-red' | 'blue-orange';
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
 
@@ -11,6 +13,7 @@ const dark = matchMedia('(prefers-color-scheme: dark)');
 export function keepTheme(): void {
   const set = (): void => {
     document.documentElement.dataset['theme'] = shown();
+    document.documentElement.dataset['palette'] = readPreference<Palette>('palette', 'green-red');
   };
   set();
   dark.addEventListener('change', set);
@@ -21,6 +24,8 @@ function shown(): 'light' | 'dark' {
   const theme = readPreference<Theme>('theme', 'system');
   return theme === 'system' ? (dark.matches ? 'dark' : 'light') : theme;
 }
+
+export const usePalette = (): [Palette, (palette: Palette) => void] => usePreference<Palette>('palette', 'green-red');
 
 export const useTheme = (): [Theme, (theme: Theme) => void] => usePreference<Theme>('theme', 'system');
 

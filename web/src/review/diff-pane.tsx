@@ -50,7 +50,7 @@ export function DiffPane({ layout }: { layout: Layout }): ReactNode {
 /** What the diff draws; a file has another version whenever it has to be drawn anew. */
 function useDiffFiles(review: Review, textsVersion: number): readonly DiffFile[] {
   const [before] = useState(() => new Map<number, { sign: string; file: DiffFile }>());
-  const { files, texts, comments, writing } = review;
+  const { files, texts, comments, writing, hideSpace } = review;
   const open = files.map((file) => (review.isOpen(file) ? 1 : 0)).join('');
   return useMemo(
     () =>
@@ -58,7 +58,7 @@ function useDiffFiles(review: Review, textsVersion: number): readonly DiffFile[]
         const text = texts.get(file.n);
         const notes = notesOf(review, file);
         const folded = open[i] === '0' || text === undefined;
-        const sign = `${folded} ${text?.state ?? ''} ${notes.map(({ key, side, line }) => `${key}@${side}${line}`).join(' ')}`;
+        const sign = `${folded} ${text?.state ?? ''} ${text?.state === 'ready' ? text.way : ''} ${hideSpace} ${notes.map(({ key, side, line }) => `${key}@${side}${line}`).join(' ')}`;
         const old = before.get(file.n);
         if (old?.sign === sign) return old.file;
         const made = {

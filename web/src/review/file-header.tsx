@@ -23,6 +23,7 @@ export function FileHeader({ file }: { file: ApiFile }): ReactNode {
   const taken = takenOf(review.choice, file.n);
   const unseen = canRun(file) && !review.wasSeen(file);
   const name = cleanLine(file.path);
+  const viewed = review.viewedBefore(file);
   return (
     <div
       data-file={file.n}
@@ -63,6 +64,18 @@ export function FileHeader({ file }: { file: ApiFile }): ReactNode {
       <span className="text-sm">
         <DiffStat added={file.added} removed={file.removed} />
       </span>
+      {viewed !== null && !unseen && texts.sinceOf(file.n) === null ? (
+        <Button
+          size="small"
+          aria-label={`Changed since you viewed it: ${name}`}
+          onClick={() => {
+            review.setOpen(file, true);
+            texts.setSince(file.n, viewed);
+          }}
+        >
+          Changed since viewed
+        </Button>
+      ) : null}
       {unseen ? (
         <Button size="small" onClick={() => review.setOpen(file, true)}>
           Look at it

@@ -4,9 +4,13 @@ import type { ApiChanges, ApiFile } from '../../../src/protocol/api.ts';
 import { api } from '../api/client.ts';
 import { readDiff } from '../diff/source.ts';
 import type { DiffText } from '../diff/source.ts';
+import { canRun } from './choice.ts';
+
+/** `whole` is exactly what would be merged: of it alone parts can be chosen. */
+export type Way = 'whole' | 'no-space' | 'since';
 
 export type FileText =
-  | { readonly state: 'ready'; readonly diff: DiffText | null; readonly why: string | null }
+  | { readonly state: 'ready'; readonly way: Way; readonly diff: DiffText | null; readonly why: string | null }
   | { readonly state: 'failed'; readonly error: unknown };
 
 export interface FileTexts {
@@ -16,6 +20,9 @@ export interface FileTexts {
   /** Read all of them, however many. */
   wantAll(): void;
   retry(n: number): void;
+  /** Shows what has changed since this content was viewed; null: all of it again. */
+  setSince(n: number, viewed: string | null): void;
+  sinceOf(n: number): string | null;
   subscribe(changed: () => void): () => void;
   version(): number;
   end(): void;
@@ -34,8 +41,10 @@ export function createFileTexts(
   { id, files: all }: ApiChanges,
   files: readonly ApiFile[],
   shown: (file: ApiFile) => boolean,
+  hideSpace: boolean,
 ): FileTexts {
   const texts = new Map<number, FileText>();
+  const since = new Map<number, string>();
   const begun = new Set<number>();
   const listeners = new Set<() => void>();
   const urgent: number[] = [];
@@ -59,12 +68,20 @@ export function createFileTexts(
     const file = all.find((one) => one.n === n);
     if (file === undefined) return;
     try {
-      const given = await api.file(task, id, n);
-      if (ended) return;
+      const viewed = since.get(n);
+      // What can run code is always shown whole: white space may be what makes it run.
+      const hide = hideSpace && !canRun(file);
+      const given = await api.file(task, id, n, {
+        ...(viewed === undefined ? {} : { since: viewed }),
+        ...(hide ? { space: 'hide' } : {}),
+      });
+      if (ended || since.get(n) !== viewed) return;
+      const way: Way = viewed !== undefined ? 'since' : hide ? 'no-space' : 'whole';
       const lines = given.patch.includes('\n@@ ');
       texts.set(n, {
         state: 'ready',
-        diff: lines ? readDiff(`${id}:${n}`, file.path, given) : null,
+        way,
+        diff: lines ? readDiff(`${id}:${n}:${hide}:${viewed ?? ''}`, file.path, given, way === 'whole') : null,
         why: given.why,
       });
     } catch (error) {
@@ -104,6 +121,15 @@ export function createFileTexts(
       want(n);
       tell();
     },
+    setSince(n, viewed) {
+      if (viewed === null) since.delete(n);
+      else since.set(n, viewed);
+      texts.delete(n);
+      begun.delete(n);
+      want(n);
+      tell();
+    },
+    sinceOf: (n) => since.get(n) ?? null,
     subscribe(changed) {
       listeners.add(changed);
       work();

@@ -5,6 +5,7 @@ import type { ApiFile } from '../../../src/protocol/api.ts';
 import type { DiffNote } from '../diff/diff-view.tsx';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
+import { Button } from '../ui/button.tsx';
 import { Checkbox } from '../ui/fields.tsx';
 import { DiffStat } from '../ui/figures.tsx';
 import { Failure } from '../ui/states.tsx';
@@ -24,7 +25,8 @@ export function notesOf(review: Review, file: ApiFile): DiffNote[] {
   if (text.state === 'failed') return [top('failed')];
   const notes: DiffNote[] = [];
   if (sentencesOf(review, file).length > 0 || file.reasons.length > 0) notes.push(top('facts'));
-  const hunks = text.diff?.hunks ?? [];
+  const hunks = text.way === 'whole' ? (text.diff?.hunks ?? []) : [];
+  if (text.way === 'since') notes.push(top('since'));
   if (hunks.length > 1)
     for (const { n, above } of hunks)
       notes.push(above < 1 ? top(`hunk:${n}`) : { key: `hunk:${n}`, side: 'new', line: above });
@@ -41,7 +43,12 @@ function sentencesOf(review: Review, file: ApiFile): string[] {
   if (text?.state !== 'ready') return [];
   const facts = [...factsOf(file), ...(text.diff?.notes ?? [])].filter((fact) => !file.reasons.includes(fact));
   if (text.why !== null && file.added !== null) facts.push(text.why);
-  if (facts.length === 0 && file.reasons.length === 0 && text.diff === null) facts.push('Its content is the same.');
+  if (facts.length === 0 && file.reasons.length === 0 && text.diff === null)
+    facts.push(
+      text.way === 'no-space' && file.oid.before !== file.oid.after
+        ? 'Only white space has changed.'
+        : 'Its content is the same.',
+    );
   return facts;
 }
 
@@ -57,6 +64,8 @@ export function Note({ file, of }: { file: ApiFile; of: string }): ReactNode {
         <Failure error={text.error} title="This file could not be read" retry={() => review.texts.retry(file.n)} />
       ) : null;
     }
+    case 'since':
+      return <Since file={file} />;
     case 'hunk':
       return <HunkBar file={file} hunk={Number(id)} />;
     case 'comment': {
@@ -100,6 +109,18 @@ function Facts({ file }: { file: ApiFile }): ReactNode {
           {sentence}
         </p>
       ))}
+    </div>
+  );
+}
+
+function Since({ file }: { file: ApiFile }): ReactNode {
+  const { texts } = useReview();
+  return (
+    <div className="flex flex-wrap items-center gap-x-3 border-b border-line bg-info-bg px-4 py-1.5 font-sans text-base text-text">
+      <span className="grow">What has changed since you viewed it. The whole file would be merged.</span>
+      <Button size="small" onClick={() => texts.setSince(file.n, null)}>
+        Show all of it
+      </Button>
     </div>
   );
 }

@@ -35,6 +35,10 @@ export interface Review {
   wasSeen(file: ApiFile): boolean;
   isViewed(file: ApiFile): boolean;
   setViewed(file: ApiFile, viewed: boolean): void;
+  /** It was viewed, and has changed again: the id of the content that was viewed. */
+  viewedBefore(file: ApiFile): string | null;
+  /** Changes in white space alone are not shown. What is taken is the same. */
+  readonly hideSpace: boolean;
 
   readonly current: ApiFile | null;
   readonly cursor: LineRange | null;
@@ -67,7 +71,7 @@ export function linesOfText(text: DiffText): DiffLine[] {
 
 const AFTER_JUMP_MS = 400;
 
-export function useReviewState(task: string, changes: ApiChanges): Review {
+export function useReviewState(task: string, changes: ApiChanges, hideSpace: boolean): Review {
   const files = useMemo(() => inOrder(changes.files), [changes]);
   const byId = useMemo(() => new Map(files.map((file) => [idOf(file), file])), [files]);
   const [choice, setChoice] = useState(() => firstChoice(files));
@@ -82,8 +86,8 @@ export function useReviewState(task: string, changes: ApiChanges): Review {
   const jumpedAt = useRef(0);
 
   const texts = useMemo(
-    () => createFileTexts(task, changes, files, (file) => file.folded === null && !canRun(file)),
-    [task, changes, files],
+    () => createFileTexts(task, changes, files, (file) => file.folded === null && !canRun(file), hideSpace),
+    [task, changes, files, hideSpace],
   );
   useEffect(() => () => texts.end(), [texts]);
 
@@ -116,13 +120,23 @@ export function useReviewState(task: string, changes: ApiChanges): Review {
     },
     toggleHunk(file, hunk) {
       const text = texts.get(file.n);
-      const of = text?.state === 'ready' ? (text.diff?.hunks.length ?? 0) : 0;
+      const of = text?.state === 'ready' && text.way === 'whole' ? (text.diff?.hunks.length ?? 0) : 0;
+      if (text?.state === 'ready' && text.way !== 'whole')
+        say('Parts are chosen where all of the change is shown', {
+          about: text.way === 'since' ? 'Show all of this file first.' : 'Show changes in white space first: w',
+        });
       if (of > 0) setChoice((before) => withHunk(before, file.n, hunk, of));
     },
     isOpen,
     setOpen,
     wasSeen,
     isViewed: (file) => viewed[file.path] === printOf(file),
+    hideSpace,
+    viewedBefore(file) {
+      const print = viewed[file.path];
+      const [blob = ''] = print?.split(' ') ?? [];
+      return print === undefined || print === printOf(file) || blob === 'gone' || file.oid.after === null ? null : blob;
+    },
     setViewed(file, next) {
       const { [file.path]: _old, ...rest } = viewed;
       setViewed(next ? { ...rest, [file.path]: printOf(file) } : rest);

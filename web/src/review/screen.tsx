@@ -1,7 +1,7 @@
 // web/src/review/screen.tsx: files and merge on the left, one continuous diff on the right.
 import { TriangleAlert } from 'lucide-react';
 import { getRouteApi } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { ApiChanges, ApiTaskDetail } from '../../../src/protocol/api.ts';
 import { useAction } from '../actions/registry.ts';
@@ -11,6 +11,8 @@ import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { SearchField, Segments } from '../ui/fields.tsx';
 import { DiffStat } from '../ui/figures.tsx';
+import { Button } from '../ui/button.tsx';
+import { useAddress } from './address.ts';
 import { canRun } from './choice.ts';
 import { CommentTray } from './comment-tray.tsx';
 import { DiffPane } from './diff-pane.tsx';
@@ -40,8 +42,16 @@ export function ReviewScreen({
   changes: ApiChanges;
   newer: ReactNode;
 }): ReactNode {
-  const state = useReviewState(task.id, changes);
-  const [layout, setLayout] = usePreference<Layout>('layout', 'unified');
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const [hideSpace, setHideSpace] = useState(false);
+  const state = useReviewState(task.id, changes, hideSpace);
+  const [usual, setUsual] = usePreference<Layout>('layout', 'unified');
+  const layout = LAYOUTS.find(({ value }) => value === search.layout)?.value ?? usual;
+  const setLayout = (next: Layout): void => {
+    setUsual(next);
+    if (search.layout !== undefined) void navigate({ search: (old) => ({ ...old, layout: next }), replace: true });
+  };
   const [pane, setPane] = useState<'files' | 'diff'>('files');
   // In a narrow window, going to a file means turning to the diff.
   const review: Review = {
@@ -51,12 +61,8 @@ export function ReviewScreen({
       state.goTo(file);
     },
   };
-  const wanted = route.useSearch().file;
-  useEffect(() => {
-    const file = review.files.find(({ path }) => path === wanted);
-    if (file !== undefined) review.goTo(file);
-    // oxlint-disable-next-line react-hooks/exhaustive-deps -- where the address leads to, once
-  }, [wanted]);
+  useAddress(review, search);
+  useAction('space', () => setHideSpace(!hideSpace));
   const [filter, setFilter] = useState('');
   const field = useRef<HTMLInputElement>(null);
   useAction('filter', () => field.current?.focus());
@@ -97,6 +103,15 @@ export function ReviewScreen({
           <div className={`${pane === 'diff' ? 'flex' : 'hidden'} min-h-0 min-w-0 flex-col lg:flex`}>
             <div className="flex h-10 shrink-0 items-center gap-3 border-b border-line px-3">
               <Segments label="Layout" value={layout} choices={LAYOUTS} onChange={setLayout} />
+              <Button
+                size="small"
+                look={hideSpace ? 'plain' : 'quiet'}
+                aria-pressed={hideSpace}
+                title="What is merged stays the same (w)"
+                onClick={() => setHideSpace(!hideSpace)}
+              >
+                {hideSpace ? 'White space hidden' : 'Hide white space'}
+              </Button>
               <span className="hidden truncate text-sm text-muted sm:block">
                 against {cleanLine(changes.into.branch ?? 'your files')}
                 {changes.base === null ? '' : ` ${changes.base.slice(0, 7)}`}

@@ -1,8 +1,8 @@
 // web/src/settings/appearance.tsx: how the page looks, and when it speaks up.
 import type { ReactNode } from 'react';
 import { usePreference } from '../look/preferences.ts';
-import { useTheme } from '../look/theme.ts';
-import type { Theme } from '../look/theme.ts';
+import { usePalette, useTheme } from '../look/theme.ts';
+import type { Palette, Theme } from '../look/theme.ts';
 import { askToNotify, useNotifying } from '../shell/notify.ts';
 import { Button } from '../ui/button.tsx';
 import { Checkbox, Segments } from '../ui/fields.tsx';
@@ -10,6 +10,7 @@ import { Section, Setting } from './section.tsx';
 
 export function Appearance(): ReactNode {
   const [theme, setTheme] = useTheme();
+  const [palette, setPalette] = usePalette();
   const notifying = useNotifying();
   const [, setNotify] = usePreference<boolean | null>('notify', null);
   return (
@@ -24,6 +25,20 @@ export function Appearance(): ReactNode {
             { value: 'dark', label: 'Dark' },
           ]}
           onChange={setTheme}
+        />
+      </Setting>
+      <Setting
+        name="Colours"
+        about="Of what is added and removed, good and bad. Signs and words say the same beside them."
+      >
+        <Segments<Palette>
+          label="Colours"
+          value={palette}
+          choices={[
+            { value: 'green-red', label: 'Green and red' },
+            { value: 'blue-orange', label: 'Blue and orange' },
+          ]}
+          onChange={setPalette}
         />
       </Setting>
       <Setting

@@ -2,7 +2,7 @@
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { keyName } from '../actions/keyboard.ts';
-import { Keys } from '../actions/keys.tsx';
+import { AllKeys } from '../actions/keys.tsx';
 import { ACTION_IDS, ACTIONS, rebind, useKeysOf } from '../actions/registry.ts';
 import type { ActionId } from '../actions/registry.ts';
 import { usePreference } from '../look/preferences.ts';
@@ -28,9 +28,7 @@ export function KeySettings(): ReactNode {
             <li key={id} className="flex min-h-9 flex-wrap items-center gap-3 border-b border-line">
               <span className="w-20 text-sm text-muted">{ACTIONS[id].scope}</span>
               <span className="grow">{ACTIONS[id].label}</span>
-              {keysOf(id).map((keys) => (
-                <Keys key={keys} keys={keys} />
-              ))}
+              <AllKeys all={keysOf(id)} />
               <Change id={id} />
             </li>
           ))}

@@ -3,6 +3,7 @@ import { Outlet, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import type { ReactNode } from 'react';
 import { useKeyboard } from '../actions/keyboard.ts';
+import type { ApiTask } from '../../../src/protocol/api.ts';
 import { useAction } from '../actions/registry.ts';
 import { useTasks } from '../api/queries.ts';
 import { useShownTheme, useTheme } from '../look/theme.ts';
@@ -65,12 +66,15 @@ function useGoing(): void {
   const [, setTheme] = useTheme();
   const shown = useShownTheme();
   const waiting = (data?.tasks ?? []).filter(({ group }) => group === 'needs-you');
-  const go = (step: 1 | -1): void => {
-    const at = waiting.findIndex(({ id }) => id === task);
-    const next = waiting.at(at < 0 ? (step === 1 ? 0 : -1) : (at + step) % waiting.length);
+  const goTo = (next: ApiTask | undefined): void => {
     if (next !== undefined)
       void navigate({ to: '/p/$project/t/$task', params: { project: next.project, task: next.id }, search: {} });
   };
+  const go = (step: 1 | -1): void => {
+    const at = waiting.findIndex(({ id }) => id === task);
+    goTo(waiting.at(at < 0 ? (step === 1 ? 0 : -1) : (at + step) % waiting.length));
+  };
+  useAction('nth-needs-you', (keys) => goTo(waiting[Number(/\d$/.exec(keys)?.[0] ?? 1) - 1]), waiting.length > 0);
   useAction('next-needs-you', () => go(1), waiting.length > 0);
   useAction('previous-needs-you', () => go(-1), waiting.length > 0);
   useAction(

@@ -1,6 +1,6 @@
 // web/src/task/log-pane.tsx: everything that is known, line by line: searched, followed, copied, downloaded.
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { Download, X } from 'lucide-react';
+import { Download, FileDown, X } from 'lucide-react';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { ApiEvent, ApiTaskDetail } from '../../../src/protocol/api.ts';
@@ -70,6 +70,17 @@ export default function LogPane({
           <IconButton label="Download" onClick={download}>
             <Download size={16} aria-hidden />
           </IconButton>
+          {task.kind === 'agent' ? (
+            <a
+              href={`/api/tasks/${task.id}/log`}
+              download={`${task.name}.log`}
+              title="Everything the agent printed, word for word"
+              aria-label="Download everything the agent printed, word for word"
+              className="flex size-8 items-center justify-center rounded-md text-muted hover:bg-raised hover:text-text"
+            >
+              <FileDown size={16} aria-hidden />
+            </a>
+          ) : null}
           <IconButton label="Close the logs" onClick={onClose}>
             <X size={16} aria-hidden />
           </IconButton>

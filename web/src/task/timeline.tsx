@@ -57,11 +57,12 @@ export function Timeline({
   useEffect(() => {
     if (atEnd) setSeen(shown.length);
   }, [atEnd, shown.length]);
-  useKeptPlace(box, shown, virtual);
+  const place = useKeptPlace(shown, virtual);
 
   const onScroll = (): void => {
     const at = box.current;
     if (at === null) return;
+    place.note(at.scrollTop);
     setAtEnd(at.scrollHeight - at.scrollTop - at.clientHeight < NEAR_END_PX);
     if (at.scrollTop < 200 && state.more) void log?.readEarlier();
   };
@@ -138,19 +139,37 @@ export function Timeline({
   );
 }
 
+interface Anchor {
+  readonly key: number;
+  /** How far the upper edge is below the beginning of this item. */
+  readonly past: number;
+}
+
 /** Earlier events come in above: what is being read stays where it is. */
 function useKeptPlace(
-  box: { readonly current: HTMLDivElement | null },
   shown: readonly Item[],
-  virtual: { scrollToIndex(index: number, options: { align: 'start' }): void },
-): void {
-  const before = useRef<{ first: number | undefined; count: number }>({ first: undefined, count: 0 });
+  virtual: {
+    readonly measurementsCache: readonly { readonly start: number; readonly end: number }[];
+    scrollToOffset(offset: number): void;
+  },
+): { note(top: number): void } {
+  const first = useRef<number | undefined>(undefined);
+  const anchor = useRef<Anchor | null>(null);
   useLayoutEffect(() => {
-    const first = shown[0]?.key;
-    const { first: was, count } = before.current;
-    before.current = { first, count: shown.length };
-    if (was === undefined || first === undefined || first >= was || count === 0 || box.current === null) return;
-    const at = shown.findIndex(({ key }) => key >= was);
-    if (at > 0) virtual.scrollToIndex(at, { align: 'start' });
-  }, [box, shown, virtual]);
+    const was = first.current;
+    first.current = shown[0]?.key;
+    const { current: kept } = anchor;
+    if (was === undefined || first.current === undefined || first.current >= was || kept === null) return;
+    const at = shown.findIndex(({ key }) => key >= kept.key);
+    const start = virtual.measurementsCache[at]?.start;
+    if (start !== undefined) virtual.scrollToOffset(start + kept.past);
+  }, [shown, virtual]);
+  return {
+    note(top) {
+      const { measurementsCache } = virtual;
+      const at = measurementsCache.findIndex(({ end }) => end > top);
+      const [item, place] = [shown[at], measurementsCache[at]];
+      anchor.current = item === undefined || place === undefined ? null : { key: item.key, past: top - place.start };
+    },
+  };
 }

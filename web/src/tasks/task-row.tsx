@@ -84,7 +84,7 @@ export const TaskRow = memo(function TaskRow(props: RowProps): ReactNode {
         <Cost costMicros={task.costMicros} tokens={task.tokens} />
       </span>
       <span role="cell" className="hidden justify-end gap-2 text-sm text-muted @2xl:flex">
-        {task.risky > 0 ? (
+        {task.risky !== null && task.risky > 0 ? (
           <TriangleAlert size={16} className="shrink-0 text-warn" aria-label={`${task.risky} can run code`} />
         ) : null}
         {(task.files ?? 0) > 0 ? (

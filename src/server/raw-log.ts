@@ -1,0 +1,35 @@
+// server/raw-log.ts: everything that an agent printed, word for word and however long its lines, as a file to keep.
+// Invariant: it is sent as bytes to be saved; no browser shows it as a page or reads anything into it.
+import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import type { StoredTask } from '../store/tasks.ts';
+import { HEADERS } from './headers.ts';
+import { Refusal } from './refusal.ts';
+
+const PATH = /^\/api\/tasks\/([a-z0-9][a-z0-9-]{0,62})\/log$/;
+
+/** null: another address. */
+export function taskOfRawLog(path: string): string | null {
+  return PATH.exec(path)?.[1] ?? null;
+}
+
+export async function sendRawLog({ task, paths }: StoredTask, response: ServerResponse): Promise<void> {
+  const file = await open(paths.agentLog).catch(() => null);
+  if (file === null) throw new Refusal(404, 'path.not-found', `${task.name} has no log of an agent.`);
+  await using _file = file;
+  const { size } = await file.stat();
+  response.writeHead(200, {
+    ...HEADERS,
+    'Content-Type': 'application/octet-stream',
+    'Content-Disposition': `attachment; filename="${task.id}.log"`,
+    'Content-Length': size,
+    'Cache-Control': 'no-store',
+  });
+  if (size === 0) return void response.end();
+  // What is printed meanwhile is for the next one who asks.
+  await pipeline(createReadStream('', { fd: file.fd, autoClose: false, end: size - 1 }), response).catch(() =>
+    response.destroy(),
+  );
+}

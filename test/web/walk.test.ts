@@ -1,0 +1,64 @@
+// test/web/walk.test.ts: the whole way without a mouse, in a browser: start a task, watch it, review it, merge it, take it back.
+import { expect, test } from 'vitest';
+import { createPlace } from './browser.ts';
+
+test('a task is started, watched, reviewed, merged and undone with keys alone', async () => {
+  await using place = await createPlace({ 'README.md': '# project\n', 'src/a.ts': 'export const a = 1;\n' });
+  const { machine } = place;
+  await using window = await place.open('/');
+  const { page, complaints } = window;
+  // Whoever presses a mouse button here has taken another way.
+  await page.evaluate(`addEventListener('pointerdown', () => console.error('a mouse was used'))`);
+  const keys = async (...pressed: string[]): Promise<void> => {
+    for (const key of pressed) await page.keyboard.press(key);
+  };
+  /** By Tab, as somebody gets there who cannot see where to click. */
+  const tabTo = async (name: RegExp): Promise<void> => {
+    for (let stops = 0; stops < 80; stops += 1) {
+      await keys('Tab');
+      const at = await page.evaluate<string>(
+        `(document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent ?? '').trim()`,
+      );
+      if (name.test(at)) return;
+    }
+    throw new Error(`Tab never came to ${String(name)}`);
+  };
+  await page.getByText('No task yet').waitFor();
+  await keys('c');
+  await page.keyboard.type(
+    'Change the value // run: sed -i s/1/2/ src/a.ts // write: notes.md hello // ask: Is that right? // wait: 600',
+  );
+  await keys('Control+Enter');
+  await page.getByRole('row').filter({ hasText: 'Change the value' }).getByText('Needs you').first().waitFor();
+  await keys('Escape', 'Alt+2');
+  expect(page.url()).not.toContain('/t/');
+  await keys('Alt+1');
+  await page.getByRole('heading', { name: /Change the value/ }).waitFor();
+  await page.getByText('The agent asks').waitFor();
+  await keys('i');
+  await page.keyboard.type('write: more.md yes');
+  await keys('Control+Enter');
+  await page.getByText('The agent gets it when its turn is over.').first().waitFor();
+  await keys('Escape', 's');
+  await page.locator('header [data-state=stopped]').waitFor();
+  await page.getByText(/^Review changes/).waitFor();
+  await keys('o');
+  const bar = page.getByRole('region', { name: 'Merge' });
+  await bar.getByText(/Merges cleanly onto/).waitFor();
+  await keys('j', 'j', 'v', 'm', 'Enter');
+  await bar.getByText('2 files merged into main').waitFor();
+  expect([machine.read('src/a.ts'), machine.read('notes.md')]).toEqual(['export const a = 2;\n', 'hello\n']);
+  await tabTo(/^Undo$/);
+  await keys('Enter');
+  await bar.getByRole('button', { name: 'Merge 2 files' }).waitFor();
+  expect([machine.read('src/a.ts'), machine.has('notes.md')]).toEqual(['export const a = 1;\n', false]);
+  expect(machine.git('status', '--porcelain')).toBe('');
+  await keys('Escape');
+  await page
+    .getByRole('row')
+    .filter({ hasText: 'Change the value' })
+    .getByText('Ready', { exact: true })
+    .first()
+    .waitFor();
+  expect(complaints).toEqual([]);
+});

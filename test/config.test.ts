@@ -57,6 +57,8 @@ describe('layers', () => {
       hooks: { use: [], commands: [], timeoutSeconds: 10 },
       setup: { run: [], inputs: null, timeoutSeconds: 1800 },
       tasks: { agent: null, model: null, parallel: null, seconds: null, costMicros: null, turns: null },
+      checks: { run: [], timeoutSeconds: 1800 },
+      mergeCheck: false,
       risky: [],
       files: [],
     });
@@ -162,7 +164,7 @@ describe('layers', () => {
 
 describe('errors', () => {
   const known =
-    'user, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, hooks, gateway, setup, tasks, review';
+    'user, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, hooks, gateway, setup, tasks, checks, merge, review';
   test.each([
     ['bogus: 1\n', `ags.yaml:1:1: unknown key "bogus"; known are ${known}`],
     ['hide: []\n\nmount: []\n', 'ags.yaml:3:1: unknown key "mount" (did you mean "mounts"?)'],

@@ -80,7 +80,7 @@ function environment(paint: Paint): string {
 function json(paint: Paint): string {
   return [
     wrap(
-      'Commands that show something take --json: start, logs, show, plan, list, rm, cleanup, review, diff, merge, apply, undo, allow, deny, net, agents, auth, config, trust, doctor. They print one document on stdout (start and logs: one event a line), without colours, and never ask a question: what they would ask about needs its flag.',
+      'Commands that show something take --json: start, logs, show, plan, list, rm, cleanup, review, diff, check, merge, apply, undo, allow, deny, net, agents, auth, config, trust, doctor. They print one document on stdout (start and logs: one event a line), without colours, and never ask a question: what they would ask about needs its flag.',
     ),
     section(
       'Conventions',

@@ -2,12 +2,12 @@
 //   const ags = createClient({ url: 'http://127.0.0.1:7780', key });
 //   const { tasks } = await ags.startTasks({ project, goals: [{ text: 'Fix the date tests' }], agents: ['claude'] });
 //   for await (const message of ags.live([`task:${tasks[0]}`])) …
+import type { ApiChecks, ChecksStopped } from '../protocol/api-checks.ts';
 import type {
   AddProject,
   ApiAbout,
   ApiBranches,
   ApiChanges,
-  ApiChecks,
   ApiError,
   ApiEvents,
   ApiFileText,
@@ -20,7 +20,6 @@ import type {
   Applied,
   ApplyTask,
   ChangeRule,
-  ChecksStopped,
   Cleaned,
   ForkTask,
   LiveMessage,

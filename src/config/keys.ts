@@ -95,9 +95,10 @@ function below(schema: Schema, prefix: string, inherited: KeyDoc['trust']): KeyD
   });
 }
 
-/** What can be written in several ways has several. */
+/** What can be written as a list, or with keys, is shown with its keys; of other things with several forms, all. */
 function formsOf(schema: Schema): readonly Schema[] {
-  return schema.anyOf ?? [schema];
+  const forms = schema.anyOf ?? [schema];
+  return isListOrKeys(schema) ? forms.filter(({ type }) => type === 'object') : forms;
 }
 
 function isListOrKeys({ anyOf }: Schema): boolean {
@@ -110,7 +111,8 @@ function trustOf({ needsTrust }: Schema): KeyDoc['trust'] | undefined {
 }
 
 function kindOf(schema: Schema): KeyDoc['kind'] {
-  if (schema.type === 'array' || isListOrKeys(schema)) return 'list';
+  if (isListOrKeys(schema)) return 'section';
+  if (schema.type === 'array') return 'list';
   if (schema.type !== 'object') return 'value';
   return schema.properties ? 'section' : 'names';
 }

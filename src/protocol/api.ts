@@ -1,6 +1,7 @@
 // protocol/api.ts: what the server and its callers say to each other, as schemas: the OpenAPI document and the typed client are made of them.
 // Invariant: names in addresses are ids (of projects, tasks, change sets, numbers of files); paths and texts travel in bodies alone.
 import { z } from 'zod';
+import { ChecksRow } from './api-checks.ts';
 import { RUN_STATES } from './run-state.ts';
 import { NETWORK_MODES } from './network.ts';
 
@@ -64,20 +65,6 @@ export type ApiAgent = z.infer<typeof ApiAgent>;
 // Tasks
 
 export const SHOWN_STATES = [...RUN_STATES, 'interrupted', 'damaged'] as const;
-
-const CHECKS_STATES = ['running', 'passed', 'failed', 'ended'] as const;
-
-/** The last checks of what a task did, shortly. */
-const ChecksRow = z.object({
-  state: z.enum(CHECKS_STATES).meta({ description: 'ended: stopped, or the process that ran them is gone.' }),
-  passed: z.number(),
-  of: z.number(),
-  name: z.string().nullable().meta({ description: 'The one that runs, or the first that failed.' }),
-  line: z.string().nullable().meta({ description: 'Of one that failed: the line that tells why. Hostile text.' }),
-  startedAtMs: Time,
-  endedAtMs: Time.nullable(),
-  tree: z.string().meta({ description: 'They are about this tree, and no other.' }),
-});
 
 /** A row of the list. Never carries the whole goal. */
 export const ApiTask = z.object({
@@ -297,44 +284,6 @@ export const StartChecks = Selection.extend({
     .meta({ description: 'In place of those that are configured.' }),
 });
 export type StartChecks = z.input<typeof StartChecks>;
-
-export const ApiCheck = z.object({
-  name: z.string(),
-  run: z.string(),
-  state: z.enum(['waiting', 'running', 'passed', 'failed', 'ended']),
-  exitCode: z.number().nullable(),
-  startedAtMs: Time.nullable(),
-  endedAtMs: Time.nullable(),
-  why: z.string().nullable().meta({ description: 'Why it was ended, or did not run.' }),
-  line: z.string().nullable(),
-  output: z.string().meta({ description: 'The end of what it printed. Hostile text.' }),
-  cut: z.boolean().meta({ description: 'It printed more.' }),
-});
-export type ApiCheck = z.infer<typeof ApiCheck>;
-
-export const ApiChecks = z.object({
-  configured: z.array(z.object({ name: z.string(), run: z.string() })),
-  suggested: z.array(z.string()).meta({ description: "If none are configured: from the project's own files." }),
-  required: z.boolean().meta({ description: 'Nothing is merged unless they have passed (merge.check).' }),
-  last: z
-    .object({
-      state: z.enum(CHECKS_STATES),
-      reason: z.string().nullable(),
-      tree: z.string(),
-      branch: z.string(),
-      from: z.string(),
-      files: z.number(),
-      setup: z.enum(['none', 'shared', 'private']).nullable(),
-      denied: z.array(z.string()),
-      startedAtMs: Time,
-      endedAtMs: Time.nullable(),
-      checks: z.array(ApiCheck),
-    })
-    .nullable(),
-});
-export type ApiChecks = z.infer<typeof ApiChecks>;
-export const ChecksStopped = z.object({ stopped: z.boolean().meta({ description: 'false: none were running.' }) });
-export type ChecksStopped = z.infer<typeof ChecksStopped>;
 
 export const ApplyTask = Selection.extend({ dryRun: z.boolean().default(false) });
 export type ApplyTask = z.input<typeof ApplyTask>;

@@ -2,6 +2,8 @@
 // Types, JSON Schema, docs/configuration.md and the file that `ags init` writes all come from this one schema.
 // `needsTrust` marks what lets a sandbox see or use more: in a project's own file it waits for `ags trust`.
 import { z } from 'zod';
+import { checks } from './config-checks.ts';
+import { bytes, count, flag, list, pattern, section, text, words } from './config-forms.ts';
 import {
   BELOW,
   DURATION,
@@ -10,7 +12,6 @@ import {
   HEADER,
   HOOK_TIME,
   LISTEN,
-  PATTERN,
   PLACE,
   SECRET_NAME,
   SEND,
@@ -23,19 +24,6 @@ import {
 import { HOOK_POINTS, READY_HOOKS, type HookPoint } from './hook.ts';
 import { NETWORK_MODES } from './network.ts';
 import { RULE_WORDS } from './network-rule.ts';
-
-const flag = z.boolean({ error: 'true or false' });
-const text = (pattern: RegExp, expected: string) => z.string({ error: expected }).regex(pattern, { error: expected });
-const list = <T extends z.ZodType>(item: T, expected: string) => z.array(item, { error: `a list of ${expected}` });
-const count = (min: number, max: number) => {
-  const error = `a whole number from ${min} to ${max}`;
-  return z.int({ error }).min(min, { error }).max(max, { error });
-};
-const bytes = (form: RegExp, error: string) =>
-  z.union([z.int({ error }).positive({ error }), text(form, error)], { error });
-const pattern = text(PATTERN, WORDS.pattern);
-const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape, { error: 'keys, each with its value' });
-const words = (expected: string) => z.string({ error: expected });
 
 const source = section({
   env: text(ENV_NAME, WORDS.envName).meta({ description: 'A variable of your environment.' }),
@@ -211,43 +199,6 @@ const hooks = section({
   .meta({
     description:
       'Programs that are asked about what agents do: JSON on their standard input; exit 0 allows, 2 refuses, anything else refuses as well. Executable files in .ags/hooks/ are hooks too. See `ags help hooks`.',
-  });
-
-const checkList = list(
-  z.union(
-    [
-      words('a command'),
-      section({
-        name: words('what it is called').meta({ description: 'What it is called; without it, the command itself.' }),
-        run: words('a command').meta({ description: 'A command for `sh -c`.' }),
-      }),
-    ],
-    { error: WORDS.check },
-  ),
-  'commands',
-);
-
-const checks = z
-  .union(
-    [
-      checkList,
-      section({
-        run: checkList.meta({
-          description: 'The commands, where there is a timeout beside them.',
-          examples: [['npm test']],
-        }),
-        timeout: text(DURATION, WORDS.duration).meta({
-          description: 'How long all of them together may take.',
-          examples: ['30m'],
-        }),
-      }).partial(),
-    ],
-    { error: WORDS.checks },
-  )
-  .meta({
-    description:
-      'Commands for `sh -c` that must pass before a merge (`ags check`). Each runs in a fresh sandbox over exactly what the branch would be after the merge, with the network rules of the project and without its secrets. With a timeout: `checks: { run: [...], timeout: 10m }`.',
-    examples: [['npm test', { name: 'types', run: 'npx tsc --noEmit' }]],
   });
 
 export const ConfigFile = section({

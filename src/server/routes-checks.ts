@@ -1,5 +1,6 @@
 // server/routes-checks.ts: the checks of a project on what was chosen of a task.
-import { ApiChecks, ChecksStopped, StartChecks } from '../protocol/api.ts';
+import { StartChecks } from '../protocol/api.ts';
+import { ApiChecks, ChecksStopped } from '../protocol/api-checks.ts';
 import { readCheckLog, readChecks } from '../store/checks.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { suggestionsFor } from '../tasks/check-suggestions.ts';

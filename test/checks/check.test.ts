@@ -83,6 +83,10 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect((await machine.ags(['check', task.id])).code).toBe(6);
     expect((await machine.ags(['check', task.id, 'one.txt'])).code).toBe(0);
     const { tree } = fileOf(machine, task.id);
+    const said = async (...paths: string[]): Promise<string> =>
+      (await machine.ags(['merge', task.id, ...paths, '--dry-run'])).stderr;
+    expect(await said('one.txt')).toMatch(/\nchecks: passed \d+s ago\n/);
+    expect(await said()).toContain('\nchecks: not run for this selection\n');
     const whole = await machine.ags(['merge', task.id, '--check']);
     expect(whole.code, whole.stderr).toBe(6);
     expect(whole.stderr).toContain('Nothing was merged.\n');

@@ -2,7 +2,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { ApiChanges, ApiChecks, ApiError, ApiTask, ApiTasks, Merged } from '../../src/protocol/api.ts';
+import type { ApiChanges, ApiError, ApiTask, ApiTasks, Merged } from '../../src/protocol/api.ts';
+import type { ApiChecks } from '../../src/protocol/api-checks.ts';
 import { until } from '../given.ts';
 import { CALLERS } from '../harness.ts';
 import { processes, unfinished } from '../checks/place.ts';

@@ -3,7 +3,8 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { ListChecks, Square } from 'lucide-react';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiChecks, ApiTaskDetail, Merged, StartChecks } from '../../../src/protocol/api.ts';
+import type { ApiTaskDetail, Merged, StartChecks } from '../../../src/protocol/api.ts';
+import type { ApiChecks } from '../../../src/protocol/api-checks.ts';
 import { useAction } from '../actions/registry.ts';
 import { api } from '../api/client.ts';
 import { keys } from '../api/queries.ts';
@@ -48,8 +49,11 @@ export function ChecksBar({
   const here = task.checks !== null && trial?.tree === task.checks.tree;
   return (
     <div className="flex flex-col gap-1 text-sm">
-      <div className="flex items-start gap-2">
-        <div role="status" className="min-w-0 grow">
+      <div className="flex flex-wrap items-start gap-2">
+        <div
+          role="status"
+          className={`min-w-0 grow ${here && task.checks?.state === 'failed' ? 'basis-full' : 'basis-32'}`}
+        >
           {running || here ? <ChecksWords checks={task.checks} /> : <span className="text-muted">{notRun(data)}</span>}
           {running && trial !== undefined && !here ? (
             <span className="block text-xs text-muted">They are about another selection.</span>

@@ -229,7 +229,7 @@ export const MUTATIONS = [
     ATTACKS,
   ),
   one('addresses have an end', SERVE, ' || target.length > 8192', '', NEIGHBOURS),
-  one('ids are ids', 'src/server/router.ts', ': !ID.test(word)', ": word === ''", ATTACKS),
+  one('ids are ids', 'src/server/router.ts', ': !ID.test(word)', ": word === ''", 'server/entry'),
   one(
     'a task by its whole id',
     SERVE,
@@ -242,7 +242,7 @@ export const MUTATIONS = [
     'src/server/routes-changes.ts',
     "/^\\d{1,6}$/.test(ids['file'] ?? '') ?",
     "ids['file'] !== '' ?",
-    ATTACKS,
+    'server/changes',
   ),
   one('bodies have an end', EXCHANGE, '    if (bytes > MAX_BODY)', '    if (bytes < 0)', ATTACKS),
   one('bodies have a shape', EXCHANGE, '  if (parsed?.success === false)', '  if (parsed === null)', ATTACKS),

@@ -215,11 +215,14 @@ test('A131: no answer can be framed, sniffed or made to run a script that is not
   for (const { headers, text } of answers) {
     const policy = String(headers['content-security-policy']);
     expect(policy).toContain("default-src 'none'");
-    expect(policy).toContain("frame-ancestors 'none'");
+    for (const part of ["frame-ancestors 'none'", "form-action 'none'", "base-uri 'none'"])
+      expect(policy).toContain(part);
     expect(policy).toMatch(/script-src 'self'( 'wasm-unsafe-eval')?;/);
     expect(policy).not.toMatch(/unsafe-inline|'unsafe-eval'|\*|http:/);
     expect(headers['x-content-type-options']).toBe('nosniff');
+    expect(headers['x-frame-options']).toBe('DENY');
     expect(headers['cross-origin-resource-policy']).toBe('same-origin');
+    expect(headers['cache-control']).toBe('no-store');
     expect(text).not.toMatch(/<script(?![^>]*\bsrc=)|\son\w+=/);
   }
   expect(answers.map(({ status }) => status)).toEqual([200, 401, 200, 401, 403, 403, 200, 421]);

@@ -1,10 +1,13 @@
-// test/server/entry.test.ts: links, sessions and the key, by the clock and on the disk; and files of the page, which are no others.
+// test/server/entry.test.ts: links, sessions and the key, by the clock and on the disk; files of the page, and ids in addresses, which are
+// no others.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { nameOf, openEntry, proofOf, readKey } from '../../src/server/entry.ts';
 import { openPage } from '../../src/server/page.ts';
+import { createRouter } from '../../src/server/router.ts';
+import { ROUTES } from '../../src/server/routes.ts';
 
 const HOUR = 3_600_000;
 let directory: string;
@@ -76,4 +79,13 @@ test('of the page there are plain files below its directory, by their exact name
   expect(String(page.file('/assets/main-AbCd1234.js')?.body)).toBe('script');
   // Whoever reads slowly costs no copy of their own.
   expect(page.file('/assets/main-AbCd1234.js')?.body).toBe(page.file('/assets/main-AbCd1234.js')?.body);
+});
+
+test('what stands in an address for an id is an id, and never a path', () => {
+  const find = createRouter(ROUTES);
+  expect(find('GET', '/api/tasks/fix-dates-2').ids).toEqual({ task: 'fix-dates-2' });
+  for (const id of ['', '.', '..', '-x', '@', 'A', '__proto__', 'a%2fb', 'a\0', 'a b', 'ü', 'x'.repeat(65)])
+    for (const path of [`/api/tasks/${id}`, `/api/tasks/x/changes/${id}/files/0`, `/api/projects/${id}/branches`])
+      expect(() => find('GET', path), path).toThrow('nothing at this address');
+  expect(() => find('PUT', '/api/tasks/x')).toThrow('not possible here');
 });

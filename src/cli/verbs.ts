@@ -76,6 +76,11 @@ export const VERBS = {
     summary: 'put what an agent did onto a branch of yours',
     load: () => import('./verbs/merge.ts'),
   },
+  resolve: {
+    group: 'Review',
+    summary: 'hand the conflicts of a task with your branch to an agent',
+    load: () => import('./verbs/resolve.ts'),
+  },
   apply: {
     group: 'Review',
     summary: 'put what a sandbox changed into your files, uncommitted',

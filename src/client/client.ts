@@ -8,6 +8,7 @@ import type {
   ApiAbout,
   ApiBranches,
   ApiChanges,
+  ApiConflict,
   ApiError,
   ApiEvents,
   ApiFileText,
@@ -26,6 +27,7 @@ import type {
   Merged,
   MergeTask,
   Removed,
+  ResolveTask,
   RuleChanged,
   Sent,
   Started,
@@ -97,9 +99,15 @@ export function createClient({ url, key, fetch: ask = fetch }: ClientOptions) {
     continue: (id: string) => call<Sent>('POST', task(id, '/continue')),
     restart: (id: string) => call<Started>('POST', task(id, '/restart')),
     fork: (id: string, wish: ForkTask) => call<Started>('POST', task(id, '/fork'), wish),
+    resolve: (id: string, wish: ResolveTask = {}) => call<Started>('POST', task(id, '/resolve'), wish),
     changes: (id: string) => call<ApiChanges>('GET', task(id, '/changes')),
     file: (id: string, changes: string, n: number, how: { space?: 'hide'; since?: string } = {}) =>
       call<ApiFileText>('GET', `${task(id, `/changes/${encodeURIComponent(changes)}/files/${n}`)}${query(how)}`),
+    conflict: (id: string, changes: string, n: number, of: { into?: string } = {}) =>
+      call<ApiConflict>(
+        'GET',
+        `${task(id, `/changes/${encodeURIComponent(changes)}/files/${n}/conflict`)}${query(of)}`,
+      ),
     merge: (id: string, wish: MergeTask) => call<Merged>('POST', task(id, '/merge'), wish),
     checks: (id: string) => call<ApiChecks>('GET', task(id, '/checks')),
     startChecks: (id: string, wish: StartChecks) => call<ApiChecks>('POST', task(id, '/checks'), wish),

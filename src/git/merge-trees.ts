@@ -5,7 +5,8 @@ import { run } from '../lib/process.ts';
 import { writeCommit } from './commit-text.ts';
 import { ISOLATED_ENV, stagingGit } from './host-git.ts';
 
-export type MergedTree = { readonly tree: string } | { readonly conflicts: readonly string[] };
+/** `marked` is the tree of a merge with conflicts, in which git's marks stand between the two sides. */
+export type MergedTree = { readonly tree: string } | { readonly conflicts: readonly string[]; readonly marked: string };
 
 /** All are ids of trees that `staging` can read. */
 export async function mergeTrees(
@@ -25,7 +26,7 @@ export async function mergeTrees(
   const [tree = '', ...names] = merged.stdout.toString('utf8').split('\0');
   if (merged.exitCode === 0) return { tree };
   if (merged.exitCode !== 1) throw new Error(`git merge-tree failed in ${staging}: ${merged.stderr.trim()}`);
-  return { conflicts: [...new Set(names.filter((name) => name !== ''))] };
+  return { conflicts: [...new Set(names.filter((name) => name !== ''))], marked: tree };
 }
 
 const NOBODY = 'ags <ags@localhost> 0 +0000';

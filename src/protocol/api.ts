@@ -168,6 +168,13 @@ export const ForkTask = z.object({
 });
 export type ForkTask = z.input<typeof ForkTask>;
 
+/** Another task that puts what this one and the branch have changed into one. */
+export const ResolveTask = z.object({
+  into: z.string().nullable().default(null).meta({ description: 'null: the branch that the task was started from.' }),
+  agent: z.string().optional(),
+});
+export type ResolveTask = z.input<typeof ResolveTask>;
+
 export const SendMessage = z.object({ text: z.string().min(1) });
 export type SendMessage = z.infer<typeof SendMessage>;
 export const Withdrawn = z.object({
@@ -242,6 +249,14 @@ export const ApiFileText = z.object({
   why: z.string().nullable(),
 });
 export type ApiFileText = z.infer<typeof ApiFileText>;
+
+/** Of a file that both sides changed: what each did to what both began with. */
+export const ApiConflict = z.object({
+  branch: z.string(),
+  yours: z.string().meta({ description: 'The change on the branch, as a unified diff; empty: it is not text.' }),
+  theirs: z.string().meta({ description: 'The change of the task.' }),
+});
+export type ApiConflict = z.infer<typeof ApiConflict>;
 
 export const Selection = z.object({
   changes: z.string().meta({ description: 'The id of the change set that was shown.' }),

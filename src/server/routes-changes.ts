@@ -1,11 +1,14 @@
 // server/routes-changes.ts: what a task changed, and taking it.
 import {
   ApiChanges,
+  ApiConflict,
   ApiFileText,
   Applied,
   ApplyTask,
   Merged,
   MergeTask,
+  ResolveTask,
+  Started,
   Undone,
   type ApiFile,
 } from '../protocol/api.ts';
@@ -25,6 +28,8 @@ import {
   sinceViewed,
   type ShownChanges,
 } from '../tasks/shown-changes.ts';
+import { resolveTask } from '../tasks/resolve.ts';
+import { bothSides } from '../tasks/both-sides.ts';
 import { undoMerge } from '../tasks/undo.ts';
 import type { World } from '../tasks/world.ts';
 import { patchText } from './patch-text.ts';
@@ -79,6 +84,34 @@ export const CHANGE_ROUTES: readonly Route[] = [
         why: text.why,
       };
     },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/tasks/{task}/changes/{changes}/files/{file}/conflict',
+    summary: 'What the branch and the task did to one file since the task began',
+    query: { into: 'A branch; otherwise the one that the task was started from.' },
+    answer: ApiConflict,
+    async run(desk, { ids, query }) {
+      const stored = await desk.task(ids['task'] ?? '');
+      const shown = await shownBefore(desk, stored, ids['changes'] ?? '');
+      const file = /^\d{1,6}$/.test(ids['file'] ?? '') ? shown.files[Number(ids['file'])] : undefined;
+      if (file === undefined) throw new Refusal(404, 'path.not-found', 'There is no file of this number.');
+      return bothSides(desk.world, stored, file, query.get('into') ?? undefined, WHOLE_BYTES);
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/tasks/{task}/resolve',
+    summary: 'Another task, which puts what this one and the branch have changed into one',
+    body: ResolveTask,
+    answer: Started,
+    run: (desk, { ids, body }) =>
+      desk.inTurn(ids['task'] ?? '', async () => {
+        const stored = await desk.task(ids['task'] ?? '', { work: true });
+        const made = await resolveTask(desk.world, stored, { into: body.into ?? undefined, agent: body.agent });
+        await desk.board.touch(made.task.task.id);
+        return { tasks: [made.task.task.id] };
+      }),
   }),
   route({
     method: 'POST',

@@ -30,6 +30,6 @@ export function forkTask(
 }
 
 /** As a user would type it. */
-function agentText({ agent, command }: { agent: string; command?: string[] | undefined }): string {
+export function agentText({ agent, command }: { agent: string; command?: string[] | undefined }): string {
   return command === undefined ? agent : command.map((word) => (/[\s"']/.test(word) ? `"${word}"` : word)).join(' ');
 }

@@ -106,7 +106,7 @@ export async function mergeIntoTree(
   };
 }
 
-async function resultOf(world: World, stored: StoredTask): Promise<AgentResult> {
+export async function resultOf(world: World, stored: StoredTask): Promise<AgentResult> {
   const { task, run, live } = stored;
   if (task.kind !== 'agent')
     throw new AgsError('usage.invalid', `${task.name} is not the task of an agent: it has no branch to merge.`, {
@@ -128,7 +128,7 @@ export async function repositoryOf(world: World, project: string): Promise<Repos
   return repository;
 }
 
-function targetOf({ task }: StoredTask, into: string | undefined): string {
+export function targetOf({ task }: StoredTask, into: string | undefined): string {
   const ref = into === undefined ? (task.goal?.baseRef ?? null) : `refs/heads/${into.replace(/^refs\/heads\//, '')}`;
   if (ref !== null) return ref;
   throw new AgsError('usage.invalid', `${task.name} was started from a commit, not from a branch.`, {
@@ -225,7 +225,7 @@ function conflicts({ task }: StoredTask, ref: string, files: readonly string[]):
     'project.changed',
     `${many} changed in other ways on ${shortName(ref)} and in ${task.name}; nothing was merged:\n${list(files)}`,
     {
-      hint: `Take the others: ags merge ${task.name} <paths>\nOr resolve it by hand: git merge ags/${task.name}`,
+      hint: `Let an agent resolve it: ags resolve ${task.name}\nTake the others: ags merge ${task.name} <paths>\nOr resolve it by hand: git merge ags/${task.name}`,
       details: { files },
     },
   );

@@ -34,6 +34,8 @@ export interface StartRequest {
   readonly flags: ConfigFlags;
   /** Begin with what this task did, instead of `base`. */
   readonly from?: StoredTask;
+  /** Begin with this commit of the repository, in place of either. */
+  readonly on?: Pick<Goal, 'base' | 'baseRef' | 'origin'>;
 }
 
 export async function startTasks(world: World, request: StartRequest): Promise<StoredTask[]> {
@@ -46,7 +48,10 @@ export async function startTasks(world: World, request: StartRequest): Promise<S
   const project = plan.project.root;
   checkHooks(world, project);
   const base =
-    request.from === undefined ? await findBase(world, repository, request.base) : resultAsBase(project, request.from);
+    request.on ??
+    (request.from === undefined
+      ? await findBase(world, repository, request.base)
+      : resultAsBase(project, request.from));
   const { tasks: defaults } = plan.config;
   const goalOf = (text: string, agent: string): Goal => ({
     text,

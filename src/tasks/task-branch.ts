@@ -27,12 +27,14 @@ export async function keepBranchAs(world: World, stored: StoredTask, name: strin
 /** Of all its runs. To be asked for while the task is there, and done once it is gone; returns the names of those that went. */
 export function branchRemoval(world: World, stored: StoredTask): () => Promise<string[]> {
   const own = { ref: branchOf(stored), commit: stored.run.result?.commit };
+  // What a task that resolves conflicts began with.
+  const begun = { ref: `${own.ref}.${BEGUN}`, commit: stored.task.goal?.base };
   const earlier = earlierRuns(stored).map(({ number, commit }) => ({ ref: `${own.ref}.${number}`, commit }));
   return async () => {
     const commonDir = stored.task.goal === undefined ? null : await repositoryOf(world, stored);
     if (commonDir === null) return [];
     const gone: string[] = [];
-    for (const { ref, commit } of [own, ...earlier]) {
+    for (const { ref, commit } of [own, begun, ...earlier]) {
       if (commit === undefined || (await readRef(commonDir, ref)) !== commit) continue;
       if ((await moveRef(commonDir, ref, commit, null, 'ags: thrown away')) === 'moved')
         gone.push(ref.replace('refs/heads/', ''));
@@ -40,6 +42,9 @@ export function branchRemoval(world: World, stored: StoredTask): () => Promise<s
     return gone;
   };
 }
+
+/** Runs are numbered from 1. */
+export const BEGUN = '0';
 
 function earlierRuns({ paths }: StoredTask): { number: string; commit: string | undefined }[] {
   if (!existsSync(paths.earlier)) return [];

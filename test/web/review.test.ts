@@ -282,6 +282,17 @@ test('a conflict is shown before anything is pressed, and the file can be left o
   const merge = bar(page).getByRole('button', { name: /^Merge \d/ });
   expect(await merge.isDisabled()).toBe(true);
   expect(await file(page, 'values.ts').innerText()).toContain('conflict');
+  // What each side did to the line, one above the other.
+  await bar(page).getByRole('button', { name: 'Both sides of src/values.ts' }).click();
+  const both = page.getByRole('region', { name: 'Both sides' });
+  await both.getByText('On main').waitFor();
+  await both.getByText('export const mine = 2;').waitFor();
+  await both.getByText('In this task').waitFor();
+  await both.getByText('export const second = 2; // changed').waitFor();
+  await picture(page, 'review-both-sides');
+  await expectAccessible(page);
+  await page.keyboard.press('Escape');
+  await both.waitFor({ state: 'detached' });
   await bar(page).getByRole('button', { name: 'Leave it out' }).click();
   await bar(page)
     .getByText(/Merges cleanly onto/)
@@ -289,4 +300,10 @@ test('a conflict is shown before anything is pressed, and the file can be left o
   await merge.click();
   await bar(page).getByText('4 files merged into main').waitFor();
   expect(machine.read('src/values.ts')).toContain('mine = 2');
+  await bar(page).getByRole('button', { name: 'Undo' }).click();
+  // The other way: an agent gets both sides in one, in a task of its own.
+  await file(page, 'values.ts').locator('[data-tick]').click();
+  await bar(page).getByRole('button', { name: 'Let the agent resolve it' }).click();
+  await page.getByRole('heading', { name: 'Resolve the conflicts between main and conflict' }).waitFor();
+  expect(machine.tasks().filter((name) => name.startsWith('resolve-the-conflicts'))).toHaveLength(1);
 });

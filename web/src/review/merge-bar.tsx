@@ -16,6 +16,7 @@ import { Failure } from '../ui/states.tsx';
 import { say } from '../ui/toasts.tsx';
 import { ChecksBar } from './checks-bar.tsx';
 import { selectionOf } from './choice.ts';
+import { ConflictHelp } from './conflict.tsx';
 import { NewBranch } from './new-branch.tsx';
 import { useReview } from './review-state.ts';
 import { useTrial } from './trial.ts';
@@ -249,6 +250,7 @@ function Outlook({
           <Button size="small" className="mt-2" onClick={() => review.take(conflicting, false)}>
             Leave {conflicting.length === 1 ? 'it' : 'them'} out
           </Button>
+          <ConflictHelp files={conflicting} into={trial.branch} />
         </>
       )}
     </div>

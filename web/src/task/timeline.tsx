@@ -57,12 +57,18 @@ export function Timeline({
   useEffect(() => {
     if (atEnd) setSeen(shown.length);
   }, [atEnd, shown.length]);
-  const place = useKeptPlace(shown, virtual);
+  const place = useKeptPlace(shown, virtual, {
+    top: () => box.current?.scrollTop ?? 0,
+    // Not by the virtualizer, which then leaves rows above that turn out smaller to themselves.
+    to(top) {
+      if (box.current !== null) box.current.scrollTop = top;
+    },
+  });
 
   const onScroll = (): void => {
     const at = box.current;
     if (at === null) return;
-    place.note(at.scrollTop);
+    place.scrolled();
     setAtEnd(at.scrollHeight - at.scrollTop - at.clientHeight < NEAR_END_PX);
     if (at.scrollTop < 200 && state.more) void log?.readEarlier();
   };
@@ -145,31 +151,51 @@ interface Anchor {
   readonly past: number;
 }
 
-/** Earlier events come in above: what is being read stays where it is. */
+/**
+ * Earlier events come in above: what is being read stays where it is, also while rows above turn out to be higher or lower than was
+ * thought, until the reader scrolls.
+ */
 function useKeptPlace(
   shown: readonly Item[],
   virtual: {
-    readonly measurementsCache: readonly { readonly start: number; readonly end: number }[];
-    scrollToOffset(offset: number): void;
+    readonly measurementsCache: readonly { readonly start: number }[];
+    getTotalSize(): number;
+    getVirtualItems(): readonly { readonly index: number; readonly start: number; readonly end: number }[];
   },
-): { note(top: number): void } {
+  scroll: { top(): number; to(top: number): void },
+): { scrolled(): void } {
   const first = useRef<number | undefined>(undefined);
   const anchor = useRef<Anchor | null>(null);
+  const held = useRef(false);
+  const note = (): void => {
+    const top = scroll.top();
+    const place = virtual.getVirtualItems().find(({ end }) => end > top);
+    const item = place === undefined ? undefined : shown[place.index];
+    if (place !== undefined && item !== undefined) anchor.current = { key: item.key, past: top - place.start };
+  };
+  const wanted = (): number | null => {
+    const { current: kept } = anchor;
+    if (kept === null) return null;
+    // Measures what is new.
+    virtual.getTotalSize();
+    const start = virtual.measurementsCache[shown.findIndex(({ key }) => key >= kept.key)]?.start;
+    return start === undefined ? null : start + kept.past;
+  };
+  const isThere = (top: number | null): boolean => top !== null && Math.abs(top - scroll.top()) <= 1;
   useLayoutEffect(() => {
     const was = first.current;
     first.current = shown[0]?.key;
-    const { current: kept } = anchor;
-    if (was === undefined || first.current === undefined || first.current >= was || kept === null) return;
-    const at = shown.findIndex(({ key }) => key >= kept.key);
-    const start = virtual.measurementsCache[at]?.start;
-    if (start !== undefined) virtual.scrollToOffset(start + kept.past);
-  }, [shown, virtual]);
+    if (was !== undefined && first.current !== undefined && first.current < was) held.current = true;
+    if (!held.current) return note();
+    const top = wanted();
+    if (top !== null && !isThere(top)) scroll.to(top);
+  });
   return {
-    note(top) {
-      const { measurementsCache } = virtual;
-      const at = measurementsCache.findIndex(({ end }) => end > top);
-      const [item, place] = [shown[at], measurementsCache[at]];
-      anchor.current = item === undefined || place === undefined ? null : { key: item.key, past: top - place.start };
+    scrolled() {
+      // Its own corrections are scrolls too, but lead to where it wants to be.
+      if (held.current && isThere(wanted())) return;
+      held.current = false;
+      note();
     },
   };
 }

@@ -1,0 +1,27 @@
+// tasks/both-sides.ts: of one file, what the branch and the task did to it since the task began: what a person needs to judge a conflict.
+import { AgsError } from '../protocol/errors.ts';
+import { readRef } from '../git/owner-git.ts';
+import { listTree } from '../git/staging.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import { repositoryOf, targetOf } from './merge-tree.ts';
+import { shortName } from './move-files.ts';
+import { readFileText, type ShownFile } from './shown-changes.ts';
+import type { World } from './world.ts';
+
+export async function bothSides(
+  world: World,
+  stored: StoredTask,
+  { before, after, change }: ShownFile,
+  into: string | undefined,
+  maxBytes: number,
+): Promise<{ branch: string; yours: string; theirs: string }> {
+  const ref = targetOf(stored, into);
+  const { commonDir } = await repositoryOf(world, stored.task.project);
+  const tip = await readRef(commonDir, ref);
+  if (tip === null) throw new AgsError('path.not-found', `There is no branch ${shortName(ref)} in this repository.`);
+  const path = change.from ?? change.path;
+  const there = (await listTree(stored.paths.staging, tip)).find((entry) => entry.path === path)?.oid ?? null;
+  const diff = async (now: string | null): Promise<string> =>
+    (await readFileText(stored, { before, after: now }, maxBytes)).diff.toString('utf8');
+  return { branch: shortName(ref), yours: await diff(there), theirs: await diff(after) };
+}

@@ -1,0 +1,106 @@
+// tasks/resolve.ts: a conflict handed to an agent: another task, whose files are both sides in one with git's marks between them.
+// Invariant: it begins on the branch that was to be merged into, so that what comes of it is reviewed and merged against that branch like
+// any other work. The original, its branch and the user's files stay as they are.
+import { AgsError } from '../protocol/errors.ts';
+import { visible } from '../lib/sanitize.ts';
+import { BROUGHT_LIMITS } from '../git/brought.ts';
+import { signature, writeCommit } from '../git/commit-text.ts';
+import { mergeTrees } from '../git/merge-trees.ts';
+import { moveRef, readRef, sendPack } from '../git/owner-git.ts';
+import { treeOf } from '../git/staging.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import { branchOf, userOf } from './bring-out.ts';
+import { agentText } from './fork.ts';
+import { repositoryOf, resultOf, targetOf } from './merge-tree.ts';
+import { shortName } from './move-files.ts';
+import { requireAgent } from './steer.ts';
+import { startTasks } from './start.ts';
+import { BEGUN } from './task-branch.ts';
+import type { World } from './world.ts';
+
+export interface ResolveWish {
+  /** A branch by its short name; undefined: the one that the task was started from. */
+  readonly into: string | undefined;
+  /** undefined: the one of the task. */
+  readonly agent: string | undefined;
+}
+
+export async function resolveTask(
+  world: World,
+  stored: StoredTask,
+  wish: ResolveWish,
+): Promise<{ task: StoredTask; conflicts: readonly string[] }> {
+  const goal = requireAgent(stored);
+  const agent = await resultOf(world, stored);
+  const repository = await repositoryOf(world, stored.task.project);
+  const ref = targetOf(stored, wish.into);
+  const tip = await readRef(repository.commonDir, ref);
+  if (tip === null) throw new AgsError('path.not-found', `There is no branch ${shortName(ref)} in this repository.`);
+  const { staging } = stored.paths;
+  const merged = await mergeTrees(staging, {
+    base: await treeOf(staging, agent.base),
+    ours: await treeOf(staging, tip),
+    theirs: agent.tree,
+  });
+  if ('tree' in merged)
+    throw new AgsError('usage.invalid', `${stored.task.name} has no conflict with ${shortName(ref)}.`, {
+      hint: `Merge it: ags merge ${stored.task.name}`,
+    });
+  const who = signature(userOf(repository), world.now());
+  const both = await writeCommit(staging, {
+    tree: merged.marked,
+    parents: [tip],
+    author: who,
+    committer: who,
+    message: `${shortName(ref)} and ${stored.task.name} together, with their conflicts\n`,
+  });
+  await sendPack(staging, `${both}\n^${tip}\n^${agent.commit}\n`, repository.commonDir, BROUGHT_LIMITS.timeoutMs);
+  const [task] = await startTasks(
+    { ...world, cwd: stored.task.project },
+    {
+      goals: [{ text: resolveGoal(stored, ref, merged.conflicts), name: null }],
+      agents: [wish.agent ?? agentText(goal)],
+      attempts: 1,
+      interactive: false,
+      base: null,
+      model: wish.agent === undefined ? (goal.model ?? null) : null,
+      maxSeconds: goal.maxSeconds,
+      maxCostMicros: goal.maxCostMicros,
+      maxTurns: goal.maxTurns,
+      parallel: goal.parallel,
+      flags: goal.flags,
+      on: { base: both, baseRef: ref, origin: tip },
+    },
+  );
+  if (task === undefined) throw new Error('no task was made');
+  // Nothing else in the repository names the commit that it stands on.
+  await moveRef(
+    repository.commonDir,
+    `${branchOf(task)}.${BEGUN}`,
+    null,
+    both,
+    `ags: what ${task.task.name} begins with`,
+  );
+  return { task, conflicts: merged.conflicts };
+}
+
+const MOST_NAMED = 100;
+
+function resolveGoal({ task }: StoredTask, ref: string, conflicts: readonly string[]): string {
+  const branch = shortName(ref);
+  const named = conflicts.slice(0, MOST_NAMED).map((path) => `- ${visible(path)}`);
+  const more = conflicts.length > MOST_NAMED ? [`- and ${conflicts.length - MOST_NAMED} more`] : [];
+  return [
+    `Resolve the conflicts between ${branch} and ${task.name}`,
+    '',
+    `The files here are ${branch} and the work of the task ${task.name} in one. Both changed these files, in ways that do not fit together:`,
+    ...named,
+    ...more,
+    '',
+    `Where git could not decide, it left marks: from <<<<<<< to ======= is what ${branch} says, from ======= to >>>>>>> what the task wrote. A file that one side deleted is here as the other has it.`,
+    'Put both into one, so that what each side wanted still holds, leave no mark behind, and change nothing else. Run the tests if there are any.',
+    '',
+    'What the task was asked to do:',
+    task.goal?.text ?? '',
+  ].join('\n');
+}

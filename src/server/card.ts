@@ -4,6 +4,7 @@ import { statSync } from 'node:fs';
 import type { ApiTask } from '../protocol/api.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
 import { isAlive } from '../lib/liveness.ts';
+import { readChecks } from '../store/checks.ts';
 import { createEventTail, type EventTail } from '../store/event-pages.ts';
 import type { EventLine } from '../store/events.ts';
 import { doingWords } from '../tasks/doing.ts';
@@ -122,7 +123,7 @@ function learn(facts: EventFacts, event: EventLine): void {
 
 /** Whoever writes one of these replaces it, so that its number or its time is another one. */
 function signatureOf({ paths }: TaskEntry): string[] {
-  return [paths.run, paths.task, paths.changes].map(timeOf);
+  return [paths.run, paths.task, paths.changes, paths.checks].map(timeOf);
 }
 
 function timeOf(path: string): string {
@@ -131,6 +132,7 @@ function timeOf(path: string): string {
 }
 
 function hasDied({ row, entry }: Card): boolean {
+  if (row.checks?.state === 'running' && readChecks(entry.paths)?.state !== 'running') return true;
   return row.live && entry.kind === 'whole' && !isAlive(entry.stored.run.runner);
 }
 
@@ -166,6 +168,7 @@ function apiTask(id: string, entry: TaskEntry, row: TaskRow, facts: EventFacts, 
     removed: result?.removed ?? null,
     risky: row.changes?.risky ?? null,
     blockedHosts: [...facts.blocked],
+    checks: row.checks,
     seq,
   };
 }

@@ -9,6 +9,7 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import { AgsError } from '../protocol/errors.ts';
 import { findTask } from '../tasks/find-task.ts';
 import type { World } from '../tasks/world.ts';
+import { createCheckRuns } from './check-runs.ts';
 import { createChangeCache } from './change-cache.ts';
 import { enter } from './enter.ts';
 import { openEntry, type Entry } from './entry.ts';
@@ -62,7 +63,12 @@ interface Hall {
 export async function serve(world: World, options: ServeOptions): Promise<Served> {
   const entry = openEntry(serverDir(world), () => world.now().getTime());
   const live = createLive(world);
+  const checks = createCheckRuns(world, {
+    changed: (task) => void live.board.touch(task).catch(() => undefined),
+    bug: options.onBug,
+  });
   const desk: Desk = {
+    checks,
     world,
     version: options.version,
     board: live.board,
@@ -113,6 +119,7 @@ export async function serve(world: World, options: ServeOptions): Promise<Served
     url,
     entryUrl: () => `${url}/enter?token=${entry.makeToken()}`,
     async close() {
+      await checks.close();
       live.close();
       terminals.close();
       for (const socket of sockets.clients) socket.terminate();

@@ -20,6 +20,7 @@ export interface TaskFacts {
   readonly turns: number;
   readonly used: string | null;
   readonly changes: string | null;
+  readonly checks: TaskRow['checks'];
   /** Hosts that were refused. */
   readonly denied: readonly string[];
   readonly sandbox: string;
@@ -58,6 +59,7 @@ export function showTask({ task, run, paths }: StoredTask, row: TaskRow): TaskFa
       run.result == null
         ? null
         : `${count(run.result.files, 'file')}, +${run.result.added} -${run.result.removed}, on branch ${branch}`,
+    checks: row.checks,
     denied: [...denied],
     sandbox: run.label,
     lastWord,

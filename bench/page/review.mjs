@@ -52,7 +52,7 @@ async function reviewOf(world, { context, server, plain }, { lines, files, round
   };
   const [ours, theirs] = [[], []];
   for (let round = 0; round < rounds; round += 1) {
-    ours.push(await look(url, '.diff-view', '.diff-view'));
+    ours.push(await look(url, 'diffs-container >>> [data-line]', '.diff-view'));
     theirs.push(await look(other, '.line', 'html'));
   }
   return { lines: seen, files, ours, theirs };

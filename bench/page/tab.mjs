@@ -155,10 +155,15 @@ const PROBE = () => {
   for (const type of ['keydown', 'click']) addEventListener(type, painted, { capture: true });
 };
 
-/** Looks at each frame whether it is there yet. */
+/** Looks at each frame whether it is there yet; "host >>> inner" looks into the shadow roots of hosts. */
 const WATCH = (selector) => {
+  const [outer, inner] = selector.split(' >>> ');
+  const isThere = () =>
+    inner === undefined
+      ? document.querySelector(outer) !== null
+      : [...document.querySelectorAll(outer)].some((host) => (host.shadowRoot?.querySelector(inner) ?? null) !== null);
   const look = () => {
-    if (document.querySelector(selector) === null) return requestAnimationFrame(look);
+    if (!isThere()) return requestAnimationFrame(look);
     requestAnimationFrame((time) => (globalThis.probe.shownMs = time));
   };
   requestAnimationFrame(look);

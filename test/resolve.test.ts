@@ -4,7 +4,7 @@ import { CALLERS } from './harness.ts';
 import { createServerMachine, type ServerMachine } from './server/place.ts';
 
 const FIX = `cat > /tmp/goal
-grep -q 'Resolve the conflicts between main and change' /tmp/goal || exit 3
+grep -q 'Resolve change against main' /tmp/goal || exit 3
 grep -q '^- a.txt$' /tmp/goal || exit 4
 grep -c '^<<<<<<<' a.txt > seen.txt
 sed -i -e '/^<<<<<<</d' -e '/^=======/d' -e '/^>>>>>>>/d' a.txt
@@ -26,7 +26,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(refused.stderr).toContain('ags resolve change');
     const before = machine.git('rev-parse', 'main', 'ags/change');
     const made = await machine.ags(['resolve', 'change', '--agent', 'sh fix.sh']);
-    expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^resolve-the-conflicts/) });
+    expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^resolve-change-against-main/) });
     const name = made.stdout.trim();
     await machine.until(name, ['ready']);
     // Neither the branch nor the first task moved.
@@ -62,7 +62,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     await machine.runDemo('clean', 'write: other.txt x');
     const clean = await machine.ags(['resolve', 'clean']);
     expect(clean).toMatchObject({ code: 2, stderr: expect.stringContaining('clean has no conflict with main') });
-    expect(machine.tasks()).not.toContain('resolve-the-conflicts');
+    expect(machine.tasks()).not.toContain('resolve-clean-against-main');
     expect((await machine.ags(['resolve'])).stderr).toContain('ags resolve <task>');
     expect((await machine.ags(['resolve', 'change', '--into', 'nowhere'])).stderr).toContain(
       'There is no branch nowhere',

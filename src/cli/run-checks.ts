@@ -6,7 +6,7 @@ import { checkLogPath } from '../store/checks.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { openChecks, type ChecksRequest } from '../tasks/checks.ts';
 import { createPaint } from './colour.ts';
-import { count, table } from './format.ts';
+import { count, shellLine, table } from './format.ts';
 import { LOOKING, meanwhile } from './meanwhile.ts';
 import type { Context } from './verb.ts';
 
@@ -46,7 +46,13 @@ export async function runChecksHere(
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-export async function tellChecks(ctx: Context, { paths, task }: StoredTask, file: ChecksFile): Promise<void> {
+/** `merge`: the command that takes exactly what was checked; null: it follows. */
+export async function tellChecks(
+  ctx: Context,
+  { paths }: StoredTask,
+  file: ChecksFile,
+  merge: readonly string[] | null,
+): Promise<void> {
   const paint = createPaint(ctx.colour);
   const rows = file.checks.map((one) => [
     { text: WORDS[one.state], paint: (text: string) => paint(one.state === 'passed' ? 'green' : 'red', text) },
@@ -61,7 +67,7 @@ export async function tellChecks(ctx: Context, { paths, task }: StoredTask, file
   switch (file.state) {
     case 'passed':
       return say(
-        `ags: ${count(file.checks.length, 'check')} passed for exactly this. Merge it: ags merge ${task.name}`,
+        `ags: ${count(file.checks.length, 'check')} passed for exactly this.${merge === null ? '' : ` Merge it: ${shellLine(merge)}`}`,
       );
     case 'failed':
       return say(

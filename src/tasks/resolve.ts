@@ -91,7 +91,7 @@ function resolveGoal({ task }: StoredTask, ref: string, conflicts: readonly stri
   const named = conflicts.slice(0, MOST_NAMED).map((path) => `- ${visible(path)}`);
   const more = conflicts.length > MOST_NAMED ? [`- and ${conflicts.length - MOST_NAMED} more`] : [];
   return [
-    `Resolve the conflicts between ${branch} and ${task.name}`,
+    `Resolve ${task.name} against ${branch}`,
     '',
     `The files here are ${branch} and the work of the task ${task.name} in one. Both changed these files, in ways that do not fit together:`,
     ...named,

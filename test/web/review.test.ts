@@ -304,6 +304,6 @@ test('a conflict is shown before anything is pressed, and the file can be left o
   // The other way: an agent gets both sides in one, in a task of its own.
   await file(page, 'values.ts').locator('[data-tick]').click();
   await bar(page).getByRole('button', { name: 'Let the agent resolve it' }).click();
-  await page.getByRole('heading', { name: 'Resolve the conflicts between main and conflict' }).waitFor();
-  expect(machine.tasks().filter((name) => name.startsWith('resolve-the-conflicts'))).toHaveLength(1);
+  await page.getByRole('heading', { name: 'Resolve conflict against main' }).waitFor();
+  expect(machine.tasks().filter((name) => name === 'resolve-conflict-against-main')).toHaveLength(1);
 });

@@ -30,20 +30,29 @@ const verb: Verb = {
       work: true,
     });
     const json = values['json'] === true;
+    const [paths, risky] = [args.positionals.slice(1), (values['risky'] as string[] | undefined) ?? []];
+    const into = values['into'] as string | undefined;
     const file = await runChecksHere(
       ctx,
       task,
       {
-        paths: args.positionals.slice(1),
-        risky: (values['risky'] as string[] | undefined) ?? [],
+        paths,
+        risky,
         riskyPatterns: await riskyPatterns(ctx.world, task.task.project),
-        into: values['into'] as string | undefined,
+        into,
         commands: (values['run'] as string[] | undefined) ?? [],
       },
       { quiet: json },
     );
     if (json) ctx.stdout.write(`${JSON.stringify({ task: task.task.name, ...resultOf(file) })}\n`);
-    else await tellChecks(ctx, task, file);
+    else {
+      const more = [
+        ...paths,
+        ...risky.flatMap((path) => ['--risky', path]),
+        ...(into === undefined ? [] : ['--into', into]),
+      ];
+      await tellChecks(ctx, task, file, ['ags', 'merge', task.task.name, ...more]);
+    }
     return file.state === 'passed' ? EXIT.done : file.state === 'failed' ? EXIT.checks : EXIT.cancelled;
   },
 };

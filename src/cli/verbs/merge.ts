@@ -91,7 +91,7 @@ async function openChecked(
   first[Symbol.dispose]();
   const { runChecksHere, tellChecks } = await import('../run-checks.ts');
   const file = await runChecksHere(ctx, task, { ...request, commands: [] }, { quiet });
-  if (!quiet || file.state !== 'passed') await tellChecks(ctx, task, file);
+  if (!quiet || file.state !== 'passed') await tellChecks(ctx, task, file, null);
   if (file.state !== 'passed') {
     ctx.stderr.write('Nothing was merged.\n');
     return file.state === 'failed' ? EXIT.checks : EXIT.cancelled;

@@ -35,8 +35,11 @@ export function spread(s, unit = '') {
 
 export const ms = (values) => spread(summary(values), 'ms');
 
+/** Of things that are counted. */
+export const count = (value) => Math.round(value).toLocaleString('en').replaceAll(',', ' ');
+
 export function number(value) {
   const size = Math.abs(value);
-  if (size >= 10_000) return Math.round(value).toLocaleString('en').replaceAll(',', ' ');
+  if (size >= 10_000) return count(value);
   return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
 }

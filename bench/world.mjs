@@ -13,7 +13,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
 // Not the uid that the tests use: what a user may have running is counted.
@@ -59,7 +59,7 @@ export function createWorld(root, peers, quick) {
 
 /** What the package would install. */
 function installAgs(root, to) {
-  for (const part of ['bin', 'package.json', 'dist/bundle'])
+  for (const part of ['bin', 'package.json', 'dist/bundle', 'dist/web'])
     cpSync(join(root, part), join(to, part), { recursive: true });
   return join(to, 'bin/ags');
 }
@@ -135,6 +135,27 @@ export function settle(actor, repository) {
 export function calm(world) {
   if (world.quick) return;
   spawnSync('sync', ['-f', world.dir]);
+}
+
+/** Other programs have hardly anything to do, or that is waited for in vain. */
+export async function quiet(world) {
+  calm(world);
+  if (world.quick) return;
+  for (let tries = 0; tries < QUIET_TRIES; tries += 1) {
+    const before = cpuTimes();
+    await wait(1000);
+    const after = cpuTimes();
+    if ((after.idle - before.idle) / (after.all - before.all) > QUIET_IDLE) return;
+  }
+}
+
+const QUIET_TRIES = 10;
+const QUIET_IDLE = 0.85;
+
+function cpuTimes() {
+  const times = cpus().map((cpu) => cpu.times);
+  const sum = (values) => values.reduce((a, b) => a + b, 0);
+  return { idle: sum(times.map(({ idle }) => idle)), all: sum(times.map((one) => sum(Object.values(one)))) };
 }
 
 export const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

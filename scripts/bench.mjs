@@ -1,7 +1,9 @@
 // scripts/bench.mjs: `npm run bench`: ags beside what one would use instead, as ratios in one run. Writes
 // docs/benchmarks.md and its charts; with --quick (under a minute, smaller repositories, no other proxies) it only prints.
 // `npm run bench -- gateway` measures the gateway alone (ten minutes), and replaces only what the page says about it; so do
-// `npm run bench -- layers` and `npm run bench -- tasks` with the layers of agents and with their tasks.
+// `npm run bench -- layers` and `npm run bench -- tasks` with the layers of agents and with their tasks, and
+// `npm run bench -- page` with the server and the page in a browser (`-- page list`, `review`, `timeline`, `live` or `return`: only
+// that part of it, which is printed and not written).
 // `npm run bench -- from-inside` measures only connections from inside sandboxes, and only prints.
 // Ends with 1 when a bar is missed.
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -14,6 +16,7 @@ const { benchCrowd } = await import('../bench/crowd.mjs');
 const { benchFromInsideAlone, benchGateway } = await import('../bench/gateway/bench.mjs');
 const { GATEWAY } = await import('../bench/gateway/sections.mjs');
 const { benchLayers } = await import('../bench/layers.mjs');
+const { benchPage, PAGE, PAGE_EFFORT } = await import('../bench/page/bench.mjs');
 const { installPeers } = await import('../bench/peers.mjs');
 const { describeMachine, load, markdownReport, replaceSections, terminalReport, verdict } =
   await import('../bench/report.mjs');
@@ -29,6 +32,8 @@ const gatewayOnly = process.argv.includes('gateway');
 const fromInsideOnly = process.argv.includes('from-inside');
 const layersOnly = process.argv.includes('layers');
 const tasksOnly = process.argv.includes('tasks');
+const pageOnly = process.argv.includes('page');
+const pageParts = Object.keys(PAGE_EFFORT.full).filter((name) => process.argv.includes(name));
 const peers = installPeers(root);
 const began = performance.now();
 const before = load();
@@ -41,15 +46,17 @@ const machine = describeMachine(world, peers);
 if (fromInsideOnly) await stage('from inside sandboxes', () => benchFromInsideAlone(world, peers, gatewayEffort()));
 else if (layersOnly) await measureLayers();
 else if (tasksOnly) await measureTasks();
+else if (pageOnly) await measurePage();
 else {
   if (!gatewayOnly) await measureAll();
   if (gatewayOnly || !quick) await stage('the gateway', () => benchGateway(root, world, peers, gatewayEffort()));
+  if (!gatewayOnly && !quick) await measurePage();
 }
 const seconds = (performance.now() - began) / 1000;
 process.stdout.write(
   `${terminalReport(sections)}\n\n${Math.round(seconds)} s, load ${before} before, ${load()} after\n`,
 );
-if (!quick && !fromInsideOnly) writePage();
+if (!quick && !fromInsideOnly && !(pageOnly && pageParts.length > 0)) writePage();
 for (const { check } of sections) if (typeof check === 'string') throw new Error(check);
 if (sections.flatMap((section) => section.bars).some((bar) => !verdict(bar))) process.exitCode = 1;
 
@@ -57,12 +64,13 @@ function writePage() {
   const page = join(root, 'docs/benchmarks.md');
   const isOfGateway = (section) => section.title.startsWith(GATEWAY.title);
   const loads = { before, after: load() };
-  const part = gatewayOnly || layersOnly || tasksOnly;
+  const part = gatewayOnly || layersOnly || tasksOnly || pageOnly;
+  const names = gatewayOnly ? GATEWAY : pageOnly ? PAGE : {};
   const text = part
-    ? replaceSections(readFileSync(page, 'utf8'), { sections, ...(gatewayOnly ? GATEWAY : {}) })
+    ? replaceSections(readFileSync(page, 'utf8'), { sections, ...names })
     : markdownReport({ sections, machine, loads, seconds });
   writeFileSync(page, text);
-  if (layersOnly || tasksOnly) return void process.stdout.write('written: docs/benchmarks.md\n');
+  if (layersOnly || tasksOnly || pageOnly) return void process.stdout.write('written: docs/benchmarks.md\n');
   const charts = (list) => drawChart(list.flatMap((section) => section.chart ?? []));
   writeFileSync(join(root, 'docs/benchmarks-gateway.svg'), charts(sections.filter(isOfGateway)));
   if (!gatewayOnly)
@@ -88,6 +96,11 @@ async function measureTasks(made) {
     ? { rounds: 2, megabytes: [1, 10], changes: [10, 100] }
     : { rounds: 9, megabytes: [10, 100, 1000], changes: [100, 1000, 10_000] };
   await stage('tasks of agents', () => benchTasks(world, repository, effort));
+}
+
+async function measurePage() {
+  const effort = quick ? PAGE_EFFORT.quick : PAGE_EFFORT.full;
+  await stage('the page', () => benchPage(world, effort, pageOnly && pageParts.length > 0 ? pageParts : undefined));
 }
 
 async function measureAll() {

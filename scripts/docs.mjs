@@ -110,6 +110,7 @@ const EXIT_WORDS = {
   failed: 'Failed, or answered with no.',
   usage: 'Wrong usage or configuration.',
   notFound: 'A task, project or path was not found.',
+  checks: 'A check failed.',
   conflict: 'A conflict, or something changed in the meantime.',
   limit: 'A limit was reached.',
   unavailable: 'The sandbox or something it needs is not available here.',

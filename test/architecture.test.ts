@@ -38,7 +38,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages and the only files that may import them: what is slow to load must be loaded on purpose. */
 const PACKAGES: Readonly<Record<string, RegExp>> = {
-  zod: /^protocol\/(api|config|task)\.ts$|^config\/|^server\//,
+  zod: /^protocol\/(api(-checks)?|config(-checks|-forms)?|task)\.ts$|^config\/|^server\//,
   ws: /^server\//,
   yaml: /^config\//,
   '@lydell/node-pty': /^tasks\/(terminal|doctor)\.ts$/,

@@ -179,7 +179,7 @@ describe('completion', () => {
   }
 
   test.each<[string, string[]]>([
-    ['ags c', ['continue', 'cleanup', 'config', 'completion']],
+    ['ags c', ['continue', 'check', 'cleanup', 'config', 'completion']],
     ['ags rm ', ['npm-test-4kd2', 'npm-ci-b2x9']],
     ['ags review npm-t', ['npm-test-4kd2']],
     ['ags diff --na', ['--name-only']],

@@ -146,6 +146,9 @@ describe('trust', () => {
       'tasks.time': '2h',
       'tasks.cost': 5,
       'tasks.turns': 10,
+      'checks.run': ['npm test'],
+      'checks.timeout': '1h',
+      'merge.check': true,
       'review.risky': ['x'],
     };
     const keys = listKeys().filter(({ path, kind }) => kind !== 'section' && !path.includes('[]'));

@@ -57,6 +57,8 @@ describe('layers', () => {
       hooks: { use: [], commands: [], timeoutSeconds: 10 },
       setup: { run: [], inputs: null, timeoutSeconds: 1800 },
       tasks: { agent: null, model: null, parallel: null, seconds: null, costMicros: null, turns: null },
+      checks: { run: [], timeoutSeconds: 1800 },
+      mergeCheck: false,
       risky: [],
       files: [],
     });
@@ -138,6 +140,13 @@ describe('layers', () => {
     expect((await at.load()).limits.memoryBytes).toBe(6 * GiB);
   });
 
+  test('a list of setup commands is short for the key run', async () => {
+    at.user('setup: [npm ci, npm run build]\n');
+    expect((await at.load()).setup).toMatchObject({ run: ['npm ci', 'npm run build'], inputs: null });
+    at.user('setup: [npm ci, 5]\n');
+    expect((await at.problem()).message).toContain(':1:17: setup.run[1]: expected a command, found 5');
+  });
+
   test('no built-in path is a place for credentials', () => {
     const secret =
       /credential|\.ssh|\.gnupg|\.aws|\.kube|keyring|settings\.xml|\.netrc|gcloud|^\.config$|^\.local$|^\.local\/share$|^\.cargo$|^\.m2$|^\.dotnet$|^\.gem$|^\.stack$|^\.cabal$|^\.julia$|^\.gradle$|share\/uv$/;
@@ -155,7 +164,7 @@ describe('layers', () => {
 
 describe('errors', () => {
   const known =
-    'user, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, hooks, gateway, setup, tasks, review';
+    'user, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, hooks, gateway, setup, tasks, checks, merge, review';
   test.each([
     ['bogus: 1\n', `ags.yaml:1:1: unknown key "bogus"; known are ${known}`],
     ['hide: []\n\nmount: []\n', 'ags.yaml:3:1: unknown key "mount" (did you mean "mounts"?)'],

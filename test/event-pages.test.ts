@@ -52,3 +52,26 @@ test('a tail hands every event on once, waits for the end of a line, and notices
   tail.readOn();
   expect(seen).toEqual([1, 2, 3, 'replaced', 1]);
 });
+
+test('of a long log that was there before, the first look hands on its end and what matters, and later looks everything', () => {
+  const file = join(place, 'long.jsonl');
+  using log = openEvents(file, 'task', () => new Date(0));
+  for (let i = 1; i <= 1000; i++)
+    log.append(i === 10 ? { type: 'network.denied', host: 'bad.test' } : { type: 'agent.said', text: 'x'.repeat(800) });
+  const seen: number[] = [];
+  const tail = createEventTail(file, 2 ** 20, {
+    event: ({ seq }) => void seen.push(seq),
+    replaced: () => expect.unreachable(),
+    matters: (line) => line.includes('"type":"network.denied"'),
+  });
+  tail.readOn();
+  const [matters, ...end] = seen;
+  expect([matters, tail.seq]).toEqual([10, 1000]);
+  expect(end).toEqual(upTo(end[0] ?? 0, 1000));
+  expect(end.length).toBeGreaterThan(50);
+  expect(end.length).toBeLessThan(100);
+  // A line that is longer than the piece is the end all the same.
+  for (let i = 1; i <= 3; i++) log.append({ type: 'agent.said', text: 'y'.repeat(100_000) });
+  tail.readOn();
+  expect(seen.slice(-4)).toEqual([1000, 1001, 1002, 1003]);
+});

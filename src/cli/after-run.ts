@@ -2,8 +2,9 @@
 import { AgsError } from '../protocol/errors.ts';
 import { readTask } from '../store/tasks.ts';
 import { openReview, type Review } from '../tasks/review.ts';
+import { errorText } from './error-text.ts';
 import { LOOKING, meanwhile } from './meanwhile.ts';
-import { count } from './review-session.ts';
+import { count } from './format.ts';
 import type { Context } from './verb.ts';
 import { riskyPatterns } from '../tasks/risky-patterns.ts';
 
@@ -13,9 +14,8 @@ export async function afterRun(taskId: string, review: 'ask' | 'later', ctx: Con
     await askOrTell(taskId, review, ctx);
   } catch (error) {
     if (!(error instanceof AgsError)) throw error;
-    const hint = error.hint === undefined ? '' : `     ${error.hint.replaceAll('\n', '\n     ')}\n`;
     ctx.stderr.write(
-      `ags: ${error.message}\n${hint}ags: Nothing was taken; the changes are kept. Try again with: ags review ${taskId}\n`,
+      `${errorText(error)}ags: Nothing was taken; the changes are kept. Try again with: ags review ${taskId}\n`,
     );
   }
 }

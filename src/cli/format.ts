@@ -4,6 +4,8 @@
 import { visible } from '../lib/sanitize.ts';
 import type { Paint } from './colour.ts';
 
+export { count } from '../lib/units.ts';
+
 export type Cell =
   | string
   | { readonly text: string; readonly paint?: (text: string) => string; readonly right?: boolean };
@@ -112,10 +114,6 @@ export function age(ms: number): string {
   if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)}h`;
   return `${Math.floor(seconds / 86_400)}d`;
-}
-
-export function count(number: number, one: string, many = `${one}s`): string {
-  return `${number} ${number === 1 ? one : many}`;
 }
 
 /** Below the home as "~/…". */

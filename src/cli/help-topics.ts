@@ -15,6 +15,7 @@ const STATUSES = {
   usage: 'wrong usage or configuration, or a question without a terminal',
   notFound: 'no such task or file',
   signIn: 'an agent is not signed in; see: ags auth status',
+  checks: 'a check failed',
   conflict: 'changed on both sides, or in use by another process',
   limit: 'a limit was reached',
   unavailable: 'a protection or program is missing; see: ags doctor',
@@ -79,7 +80,7 @@ function environment(paint: Paint): string {
 function json(paint: Paint): string {
   return [
     wrap(
-      'Commands that show something take --json: start, logs, show, plan, list, rm, cleanup, review, diff, merge, apply, undo, allow, deny, net, agents, auth, config, trust, doctor. They print one document on stdout (start and logs: one event a line), without colours, and never ask a question: what they would ask about needs its flag.',
+      'Commands that show something take --json: start, logs, show, plan, list, rm, cleanup, review, diff, check, merge, apply, undo, allow, deny, net, agents, auth, config, trust, doctor. They print one document on stdout (start and logs: one event a line), without colours, and never ask a question: what they would ask about needs its flag.',
     ),
     section(
       'Conventions',

@@ -2,6 +2,7 @@
 import { isatty } from 'node:tty';
 import { AgsError, ERRORS, EXIT } from '../protocol/errors.ts';
 import { closeInherited } from '../lib/inherited.ts';
+import { errorText, seen } from './error-text.ts';
 import { makeWorld } from './make-world.ts';
 import { parseVerb } from './parse.ts';
 import type { Context, Verb } from './verb.ts';
@@ -49,7 +50,7 @@ export function report(error: unknown, ctx: Pick<Context, 'stderr'>, json: boole
     ctx.stderr.write(
       json
         ? `${JSON.stringify({ error: { code: 'internal', message: detail } })}\n`
-        : `ags: this is a bug in ags.\n${detail}\n`,
+        : `ags: this is a bug in ags.\n${seen(detail)}\n`,
     );
     return EXIT.failed;
   }
@@ -57,10 +58,7 @@ export function report(error: unknown, ctx: Pick<Context, 'stderr'>, json: boole
     ctx.stderr.write(
       `${JSON.stringify({ error: { code: error.code, message: error.message, ...(error.hint === undefined ? {} : { hint: error.hint }), ...error.details } })}\n`,
     );
-  else
-    ctx.stderr.write(
-      `ags: ${error.message}\n${error.hint === undefined ? '' : `     ${error.hint.replaceAll('\n', '\n     ')}\n`}`,
-    );
+  else ctx.stderr.write(errorText(error));
   return ERRORS[error.code].exit;
 }
 

@@ -7,6 +7,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { openReview, type Review } from '../tasks/review.ts';
 import { LOOKING, meanwhile } from './meanwhile.ts';
 import { createPaint } from './colour.ts';
+import { count } from './format.ts';
 import { askAboutChanges, askAboutIgnored, openKeys, type Answers, type Key } from './review-prompt.ts';
 import type { Context } from './verb.ts';
 
@@ -144,8 +145,4 @@ export function summary(
 export function describe(one: AppliedChange): string {
   if (one.outcome === 'applied') return 'taken';
   return 'refused' in one.outcome ? one.outcome.refused : one.outcome.changed;
-}
-
-export function count(n: number, noun: string): string {
-  return `${n} ${noun}${n === 1 ? '' : 's'}`;
 }

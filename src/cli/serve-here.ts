@@ -1,15 +1,14 @@
 // cli/serve-here.ts: what `ags serve` and `ags web` have in common.
-import { readFileSync } from 'node:fs';
 import { AgsError, EXIT } from '../protocol/errors.ts';
+import { SERVER_PORT } from '../protocol/network.ts';
 import type { Served } from '../server/serve.ts';
 import { pagePlace } from './page-place.ts';
+import { readGiven } from './read-given.ts';
 import { readVersion } from './version.ts';
 import type { Arguments, Context, Option } from './verb.ts';
 
-export const USUAL_PORT = 7780;
-
 export const SERVE_OPTIONS = {
-  port: { type: 'string', short: 'p', value: 'number', about: `another port than ${USUAL_PORT}; 0: any that is free` },
+  port: { type: 'string', short: 'p', value: 'number', about: `another port than ${SERVER_PORT}; 0: any that is free` },
   host: { type: 'string', value: 'address', about: 'another address than 127.0.0.1; needs --cert and --key' },
   cert: { type: 'string', value: 'file', about: 'certificate for TLS, with its chain (PEM)' },
   key: { type: 'string', value: 'file', about: 'its private key (PEM)' },
@@ -18,7 +17,7 @@ export const SERVE_OPTIONS = {
 
 export function portOf({ values }: Arguments): number {
   const text = values['port'];
-  if (text === undefined) return USUAL_PORT;
+  if (text === undefined) return SERVER_PORT;
   if (typeof text === 'string' && /^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
   throw new AgsError('usage.invalid', `--port is a number up to 65535, not "${String(text)}".`);
 }
@@ -41,7 +40,7 @@ export async function serveHere(args: Arguments, ctx: Context): Promise<Served> 
       ctx.stderr.write(`ags: this is a bug in ags.\n${error instanceof Error ? (error.stack ?? '') : String(error)}\n`),
     names: (values['name'] as string[] | undefined) ?? [],
     ...(typeof cert === 'string' && typeof key === 'string'
-      ? { tls: { cert: readFileSync(cert), key: readFileSync(key) } }
+      ? { tls: { cert: readGiven('--cert', cert), key: readGiven('--key', key) } }
       : {}),
   });
 }

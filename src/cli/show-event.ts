@@ -2,7 +2,7 @@
 // Invariant: every word of the agent's goes through the sanitiser; colour carries no meaning that the words do not have.
 import type { Action } from '../protocol/agent-event.ts';
 import { createSanitizer, visible } from '../lib/sanitize.ts';
-import { formatDuration } from '../lib/units.ts';
+import { count, formatDuration } from '../lib/units.ts';
 import type { EventLine } from '../store/events.ts';
 import type { Paint } from './colour.ts';
 import { cut } from './format.ts';
@@ -61,12 +61,7 @@ const SHOW: Readonly<Record<string, Show>> = {
   'hook.decided': (e, s) =>
     e['verdict'] === 'allowed'
       ? []
-      : [
-          s.paint(
-            'red',
-            `    ${e['verdict'] === 'refused' ? 'refused' : 'refused, because the hook failed'} by ${visible(text(e['hook']))} (${visible(text(e['mode']))}): ${cut(text(e['reason']), s.width)}`,
-          ),
-        ],
+      : [s.paint('red', `    ${visible(text(e['mode']))}: ${cut(text(e['reason']), s.width)}`)],
   'network.denied': (e, s) => [
     s.paint(
       'red',
@@ -83,7 +78,7 @@ const SHOW: Readonly<Record<string, Show>> = {
   'changes.captured': (e, s) => [
     dim(
       s,
-      `${number(e['files'])} files, +${number(e['added'])} -${number(e['removed'])}, on branch ${visible(text(e['branch']))}`,
+      `${count(number(e['files']), 'file')}, +${number(e['added'])} -${number(e['removed'])}, on branch ${visible(text(e['branch']))}`,
     ),
   ],
   'run.ended': (e, s) => [

@@ -66,6 +66,11 @@ export const VERBS = {
     load: () => import('./verbs/review.ts'),
   },
   diff: { group: 'Review', summary: 'show what a sandbox changed', load: () => import('./verbs/diff.ts') },
+  check: {
+    group: 'Review',
+    summary: 'run the checks on what a branch would be after a merge',
+    load: () => import('./verbs/check.ts'),
+  },
   merge: {
     group: 'Review',
     summary: 'put what an agent did onto a branch of yours',

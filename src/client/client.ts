@@ -2,6 +2,7 @@
 //   const ags = createClient({ url: 'http://127.0.0.1:7780', key });
 //   const { tasks } = await ags.startTasks({ project, goals: [{ text: 'Fix the date tests' }], agents: ['claude'] });
 //   for await (const message of ags.live([`task:${tasks[0]}`])) …
+import type { ApiChecks, ChecksStopped } from '../protocol/api-checks.ts';
 import type {
   AddProject,
   ApiAbout,
@@ -30,6 +31,7 @@ import type {
   RuleChanged,
   Sent,
   Started,
+  StartChecks,
   StartTasks,
   Stopped,
   Undone,
@@ -107,6 +109,9 @@ export function createClient({ url, key, fetch: ask = fetch }: ClientOptions) {
         `${task(id, `/changes/${encodeURIComponent(changes)}/files/${n}/conflict`)}${query(of)}`,
       ),
     merge: (id: string, wish: MergeTask) => call<Merged>('POST', task(id, '/merge'), wish),
+    checks: (id: string) => call<ApiChecks>('GET', task(id, '/checks')),
+    startChecks: (id: string, wish: StartChecks) => call<ApiChecks>('POST', task(id, '/checks'), wish),
+    stopChecks: (id: string) => call<ChecksStopped>('POST', task(id, '/checks/stop')),
     apply: (id: string, wish: ApplyTask) => call<Applied>('POST', task(id, '/apply'), wish),
     undo: (id: string) => call<Undone>('POST', task(id, '/undo')),
     network: (of: { project?: string; task?: string } = {}) => call<ApiNetwork>('GET', `/api/network${query(of)}`),

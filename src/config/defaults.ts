@@ -6,6 +6,7 @@ import type { WorkspaceChoice } from './effective.ts';
 export const USER = 1001;
 export const WORKSPACE: WorkspaceChoice = 'auto';
 export const SETUP_TIMEOUT = '30m';
+export const CHECKS_TIMEOUT = '30m';
 export const KERNEL = { ptrace: false, unixSockets: true } as const;
 
 /** In the words of the file; the same parser reads them. */

@@ -48,6 +48,9 @@ export interface EffectiveConfig {
   readonly network: NetworkPolicy;
   readonly secrets: readonly SecretRule[];
   readonly setup: SetupConfig;
+  readonly checks: ChecksConfig;
+  /** Nothing is merged unless its checks have passed. */
+  readonly mergeCheck: boolean;
   readonly hooks: HookPolicy;
   readonly tasks: TaskDefaults;
   /** Patterns of further paths that the review treats as running on this machine. */
@@ -68,6 +71,18 @@ export interface SetupConfig {
   readonly inputs: readonly string[] | null;
   /** null: no limit. */
   readonly timeoutSeconds: number | null;
+}
+
+export interface ChecksConfig {
+  readonly run: readonly Check[];
+  /** null: no limit. */
+  readonly timeoutSeconds: number | null;
+}
+
+export interface Check {
+  readonly name: string;
+  /** For `sh -c`. */
+  readonly run: string;
 }
 
 /** What flags of one command may set, as the user typed it. */

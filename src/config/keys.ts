@@ -1,7 +1,17 @@
 // config/keys.ts: every key of the configuration with its meaning, read from the schema. For error messages, docs and `ags init`.
 import { z } from 'zod';
 import { ConfigFile } from '../protocol/config.ts';
-import { HOOK_TIMEOUT, KERNEL, LIMITS, NETWORK, NETWORK_LIMITS, SETUP_TIMEOUT, USER, WORKSPACE } from './defaults.ts';
+import {
+  CHECKS_TIMEOUT,
+  HOOK_TIMEOUT,
+  KERNEL,
+  LIMITS,
+  NETWORK,
+  NETWORK_LIMITS,
+  SETUP_TIMEOUT,
+  USER,
+  WORKSPACE,
+} from './defaults.ts';
 
 export interface KeyDoc {
   /** "limits.memory"; below a list "mounts[].path". */
@@ -43,6 +53,10 @@ export function publicJsonSchema(): Record<string, unknown> {
     const key = path.split('.').reduce<Schema | undefined>((at, name) => at?.properties?.[name], plain);
     if (key && builtIn !== undefined) Object.assign(key, { default: typedDefault(key, builtIn) });
   }
+  // A list alone is short for its commands.
+  const setup = plain.properties?.['setup'];
+  if (setup?.properties?.['run'])
+    Object.assign(plain.properties ?? {}, { setup: { anyOf: [setup, setup.properties['run']] } });
   return plain as Record<string, unknown>;
 }
 
@@ -73,8 +87,22 @@ function below(schema: Schema, prefix: string, inherited: KeyDoc['trust']): KeyD
       builtIn: BUILT_IN[path],
       trust,
     };
-    return [doc, ...below(key, `${path}.`, trust), ...below(key.items ?? {}, `${path}[].`, trust)];
+    const inner = formsOf(key).flatMap((form) => [
+      ...below(form, `${path}.`, trust),
+      ...formsOf(form.items ?? {}).flatMap((item) => below(item, `${path}[].`, trust)),
+    ]);
+    return [doc, ...inner];
   });
+}
+
+/** What can be written as a list, or with keys, is shown with its keys; of other things with several forms, all. */
+function formsOf(schema: Schema): readonly Schema[] {
+  const forms = schema.anyOf ?? [schema];
+  return isListOrKeys(schema) ? forms.filter(({ type }) => type === 'object') : forms;
+}
+
+function isListOrKeys({ anyOf }: Schema): boolean {
+  return anyOf?.some(({ type }) => type === 'array') === true && anyOf.some(({ type }) => type === 'object');
 }
 
 function trustOf({ needsTrust }: Schema): KeyDoc['trust'] | undefined {
@@ -83,6 +111,7 @@ function trustOf({ needsTrust }: Schema): KeyDoc['trust'] | undefined {
 }
 
 function kindOf(schema: Schema): KeyDoc['kind'] {
+  if (isListOrKeys(schema)) return 'section';
   if (schema.type === 'array') return 'list';
   if (schema.type !== 'object') return 'value';
   return schema.properties ? 'section' : 'names';
@@ -90,6 +119,7 @@ function kindOf(schema: Schema): KeyDoc['kind'] {
 
 function typeOf(schema: Schema): string {
   if (schema.enum) return schema.enum.join(', ');
+  if (isListOrKeys(schema)) return 'list or keys';
   if (schema.anyOf) return schema.anyOf.some(({ type }) => type === 'array') ? 'text or list' : 'size';
   if (schema.type === 'integer') return `${schema.minimum} to ${schema.maximum}`;
   if (schema.type === 'boolean') return 'true, false';
@@ -101,6 +131,8 @@ const BUILT_IN: Readonly<Record<string, string>> = {
   user: String(USER),
   workspace: WORKSPACE,
   'setup.timeout': SETUP_TIMEOUT,
+  'checks.timeout': CHECKS_TIMEOUT,
+  'merge.check': 'false',
   'tools.defaults': 'true',
   'kernel.ptrace': String(KERNEL.ptrace),
   'kernel.unixSockets': String(KERNEL.unixSockets),

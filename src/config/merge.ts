@@ -17,6 +17,7 @@ import {
 } from './defaults.ts';
 import type { EffectiveConfig, ExtraMount, SetupConfig } from './effective.ts';
 import { collect, originOf, quote, wrongValue, type Item, type Layer } from './layer.ts';
+import { mergeChecks } from './checks.ts';
 import { mergeHooks } from './hooks.ts';
 import { LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
 import { mergeNetwork } from './network.ts';
@@ -68,6 +69,8 @@ export function mergeLayers(layers: readonly Layer[], world: World, files: reado
     network: mergeNetwork(layers, world.home, last, origins),
     secrets: mergeSecrets(layers, world.home),
     setup: mergeSetup(layers, last),
+    checks: mergeChecks(layers, last, origins),
+    mergeCheck: last('merge.check', false, (v) => v.merge?.check),
     hooks: mergeHooks(layers, world.home, last, origins),
     tasks: mergeTasks(last),
     risky: all('review.risky', [], PATTERN_LISTS['review.risky']),

@@ -119,6 +119,7 @@ function readNode(node: Node | null, path: string, report: Report, keys: readonl
   function read(at: Node | null | undefined, key: string): unknown {
     if (at?.range) offsets.set(key, at.range[0]);
     if (isMap(at)) return readMap(at, key);
+    if (isSeq(at) && key === 'setup') return { run: read(at, 'setup.run') };
     if (isSeq(at)) return at.items.map((item, i) => read(item as Node, `${key}[${i}]`));
     if (!isScalar(at)) return null;
     const scalar = at.value;

@@ -1,7 +1,7 @@
 // git/snapshot.ts: the files of a commit in a directory of ours: all of them, or only what differs from another commit.
 // Invariant: the index that is written has the times of the very files that were written, so that git need not read them again.
 // Paths are bytes; here they are texts with a character for each byte (latin1).
-import { closeSync, copyFileSync, linkSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { closeSync, copyFileSync, linkSync, mkdirSync, openSync, readSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { Finished } from '../lib/process.ts';
@@ -17,7 +17,7 @@ export interface Place {
 export async function writeWhole(git: LayerGit, commit: string, place: Place): Promise<void> {
   const at = { gitDir: git.directory, workTree: place.files, index: place.index, settings: git.settings };
   must(await checkoutGit(at, ['read-tree', commit]), commit);
-  must(await checkoutGit(at, ['-c', 'checkout.workers=0', 'checkout-index', '-a', '-u', '-f', '-q']), commit);
+  await writeFiles(at, commit, ['-a', '-u', '-f', '-q']);
 }
 
 export interface Delta {
@@ -98,12 +98,7 @@ export async function writeDelta(
   const text = (parts: readonly string[]): Buffer => Buffer.from(parts.join(''), 'latin1');
   must(await checkoutGit(at, ['update-index', '-z', '--index-info'], { input: text(lines) }), commit);
   if (delta.come.length > 0)
-    must(
-      await checkoutGit(at, ['checkout-index', '-f', '-u', '-q', '-z', '--stdin'], {
-        input: text(delta.come.map(({ path }) => `${path}\0`)),
-      }),
-      commit,
-    );
+    await writeFiles(at, commit, ['-f', '-u', '-q', '-z', '--stdin'], text(delta.come.map(({ path }) => `${path}\0`)));
   for (const path of delta.whiteouts) {
     mkdirSync(below(place.files, dirname(path)), { recursive: true });
     linkSync(before.whiteout, below(place.files, path));
@@ -174,10 +169,10 @@ export async function commitHas(
   return found;
 }
 
-function must(done: Finished, commit: string): void {
+function must(done: Finished, commit: string, full = false): void {
   if (done.exitCode === 0) return;
   const said = done.stderr.trim().split('\n').at(-1) ?? '';
-  if (/No space left|Disk quota/.test(done.stderr))
+  if (full || /No space left|Disk quota/.test(done.stderr))
     throw new AgsError('disk.full', 'There is no room left on the disk for a snapshot of the project.', {
       hint: 'Free some space, for example with: ags cleanup',
     });
@@ -187,4 +182,24 @@ function must(done: Finished, commit: string): void {
       ? 'Are all objects here? See: git fsck --connectivity-only; for a partial clone: git fetch --refetch'
       : 'Can git itself check it out? Try: git worktree add --detach ../try',
   });
+}
+
+type CheckoutPlace = Parameters<typeof checkoutGit>[0];
+
+/** Of a file that it could not write, git does not say why. */
+async function writeFiles(at: CheckoutPlace, commit: string, args: readonly string[], input?: Buffer): Promise<void> {
+  const done = await checkoutGit(
+    at,
+    ['-c', 'checkout.workers=0', 'checkout-index', ...args],
+    input === undefined ? {} : { input },
+  );
+  must(done, commit, /unable to write file/.test(done.stderr) && (await isTooLarge(at, commit)));
+}
+
+async function isTooLarge(at: CheckoutPlace, commit: string): Promise<boolean> {
+  const { bavail, bsize, files, ffree } = statfsSync(at.workTree);
+  if (files > 0 && ffree === 0) return true;
+  const listing = await checkoutGit(at, ['ls-tree', '-r', '-l', '-z', commit], { maxBytes: 1024 ** 3 });
+  const sizes = [...listing.stdout.toString('latin1').matchAll(/ (\d+)\t/g)];
+  return sizes.some(([, size]) => Number(size) > bavail * bsize);
 }

@@ -1,5 +1,5 @@
 // lib/files.ts: small files written whole or not at all, and trees removed whatever an agent did to them.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   closeSync,
@@ -101,4 +101,20 @@ export function giveTree(path: string, owner: { uid: number; gid: number }): voi
     if (entry.isDirectory()) giveTree(child, owner);
     else lchownSync(child, owner.uid, owner.gid);
   }
+}
+
+/** The same as `removeTree`, for whoever has others to serve meanwhile. */
+export async function removeAside(path: string): Promise<void> {
+  const quietly = (program: string, ...args: string[]): Promise<void> =>
+    new Promise((resolve) => {
+      spawn(program, [...args, '--', path], { stdio: 'ignore' })
+        .on('close', () => resolve())
+        .on('error', () => resolve());
+    });
+  if (!existsSync(path)) return;
+  await quietly('rm', '-rf', '--one-file-system');
+  if (!existsSync(path)) return;
+  await quietly('chmod', '-R', 'u+rwX');
+  await quietly('rm', '-rf', '--one-file-system');
+  if (existsSync(path)) removeTree(path);
 }

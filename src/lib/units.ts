@@ -57,3 +57,8 @@ export function formatDuration(seconds: number): string {
 function within(value: number): number | undefined {
   return value <= MAX ? value : undefined;
 }
+
+/** "1 file", "3 files". */
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${number} ${number === 1 ? one : many}`;
+}

@@ -1,6 +1,7 @@
 // protocol/api.ts: what the server and its callers say to each other, as schemas: the OpenAPI document and the typed client are made of them.
 // Invariant: names in addresses are ids (of projects, tasks, change sets, numbers of files); paths and texts travel in bodies alone.
 import { z } from 'zod';
+import { ChecksRow } from './api-checks.ts';
 import { RUN_STATES } from './run-state.ts';
 import { NETWORK_MODES } from './network.ts';
 
@@ -91,6 +92,7 @@ export const ApiTask = z.object({
   removed: z.number().nullable(),
   risky: z.number().nullable().meta({ description: 'Of the files, how many can run code; null: not looked at.' }),
   blockedHosts: z.array(z.string()),
+  checks: ChecksRow.nullable().meta({ description: 'null: not run since it was worked on.' }),
   seq: z.number().meta({ description: 'Of the last event that this row knows of.' }),
 });
 export type ApiTask = z.infer<typeof ApiTask>;
@@ -277,10 +279,26 @@ export const Merged = z.object({
   to: z.string().nullable().meta({ description: 'null: everything was there already.' }),
   files: z.number(),
   left: z.array(z.string()),
+  tree: z.string().nullable().meta({ description: 'What the branch has then; null: it cannot be merged.' }),
+  checked: z
+    .enum(['passed', 'failed'])
+    .nullable()
+    .meta({ description: 'What the last checks said, if they ran on exactly this tree.' }),
   conflicts: z.array(z.string()).meta({ description: 'Of a dry run: why it would be refused.' }),
   problem: z.string().nullable(),
 });
 export type Merged = z.infer<typeof Merged>;
+
+export const StartChecks = Selection.extend({
+  into: z.string().nullable().default(null).meta({ description: 'null: the branch that the task was started from.' }),
+  create: z.boolean().default(false).meta({ description: 'The branch of `into` need not be there.' }),
+  commands: z
+    .array(z.string().min(1).max(4096))
+    .max(50)
+    .default([])
+    .meta({ description: 'In place of those that are configured.' }),
+});
+export type StartChecks = z.input<typeof StartChecks>;
 
 export const ApplyTask = Selection.extend({ dryRun: z.boolean().default(false) });
 export type ApplyTask = z.input<typeof ApplyTask>;

@@ -20,6 +20,8 @@ export const WORDS = {
   listen: 'an address with its port such as 127.0.0.1:3128, or unix:/path',
   secretName: 'a name of letters, digits, - and _',
   header: 'the name of a header, such as authorization',
+  check: 'a command, or the keys name and run',
+  checks: 'a list of commands, or the keys run and timeout',
   hookRun: 'a program and its arguments as a list, or a text for sh -c',
   hookTime: 'a time from 1s to 10m',
   readyHook: 'log, protect-branches, no-secrets or format',

@@ -2,6 +2,8 @@
 // Types, JSON Schema, docs/configuration.md and the file that `ags init` writes all come from this one schema.
 // `needsTrust` marks what lets a sandbox see or use more: in a project's own file it waits for `ags trust`.
 import { z } from 'zod';
+import { checks } from './config-checks.ts';
+import { bytes, count, flag, list, pattern, section, text, words } from './config-forms.ts';
 import {
   BELOW,
   DURATION,
@@ -10,7 +12,6 @@ import {
   HEADER,
   HOOK_TIME,
   LISTEN,
-  PATTERN,
   PLACE,
   SECRET_NAME,
   SEND,
@@ -23,19 +24,6 @@ import {
 import { HOOK_POINTS, READY_HOOKS, type HookPoint } from './hook.ts';
 import { NETWORK_MODES } from './network.ts';
 import { RULE_WORDS } from './network-rule.ts';
-
-const flag = z.boolean({ error: 'true or false' });
-const text = (pattern: RegExp, expected: string) => z.string({ error: expected }).regex(pattern, { error: expected });
-const list = <T extends z.ZodType>(item: T, expected: string) => z.array(item, { error: `a list of ${expected}` });
-const count = (min: number, max: number) => {
-  const error = `a whole number from ${min} to ${max}`;
-  return z.int({ error }).min(min, { error }).max(max, { error });
-};
-const bytes = (form: RegExp, error: string) =>
-  z.union([z.int({ error }).positive({ error }), text(form, error)], { error });
-const pattern = text(PATTERN, WORDS.pattern);
-const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape, { error: 'keys, each with its value' });
-const words = (expected: string) => z.string({ error: expected });
 
 const source = section({
   env: text(ENV_NAME, WORDS.envName).meta({ description: 'A variable of your environment.' }),
@@ -375,7 +363,7 @@ export const ConfigFile = section({
     .partial()
     .meta({
       description:
-        'What the workspace of an agent needs besides the files of its commit, made once and shared, read-only, by all tasks after it.',
+        'What the workspace of an agent needs besides the files of its commit, made once and shared, read-only, by all tasks after it. A list alone is short for `run`: `setup: [npm ci]`.',
     }),
   tasks: section({
     agent: words('the name of an agent').meta({
@@ -400,6 +388,15 @@ export const ConfigFile = section({
   })
     .partial()
     .meta({ description: 'For agents that work on goals (`ags start`).' }),
+  checks,
+  merge: section({
+    check: flag.meta({
+      description: 'Nothing is merged unless the checks have passed for exactly what is merged.',
+      examples: [true],
+    }),
+  })
+    .partial()
+    .meta({ description: 'How changes of agents come onto your branches.' }),
   review: section({
     risky: list(pattern, 'patterns').meta({
       description:

@@ -8,6 +8,7 @@ export const EXIT = {
   usage: 2,
   notFound: 3,
   signIn: 4,
+  checks: 6,
   conflict: 7,
   limit: 8,
   unavailable: 9,
@@ -49,7 +50,7 @@ export const ERRORS = {
   'path.not-found': {
     exit: EXIT.notFound,
     http: 404,
-    meaning: 'A path named on the command line is not among the changes.',
+    meaning: 'A path that was named is not there, or not among the changes.',
   },
   'path.risky': { exit: EXIT.usage, http: 400, meaning: 'A file that can run code must be named with --risky.' },
   'command.not-found': { exit: 127, http: 400, meaning: 'The command does not exist inside the sandbox.' },
@@ -85,6 +86,12 @@ export const ERRORS = {
     exit: EXIT.failed,
     http: 422,
     meaning: "A setup command of the project failed, so an agent's workspace could not be made ready.",
+  },
+  'checks.none': { exit: EXIT.usage, http: 400, meaning: 'The project has no checks that could be run.' },
+  'checks.failed': {
+    exit: EXIT.checks,
+    http: 422,
+    meaning: 'A check failed, or the checks have not passed for what is to be merged.',
   },
   'capture.refused': {
     exit: EXIT.failed,

@@ -5,6 +5,9 @@
 export const NETWORK_MODES = ['on', 'off', 'record'] as const;
 export type NetworkMode = (typeof NETWORK_MODES)[number];
 
+/** Where the page is served unless another port is asked for; nothing out of a sandbox is published there. */
+export const SERVER_PORT = 7780;
+
 export interface NetworkRule {
   readonly action: 'allow' | 'deny';
   /** One spelling only (host-name.ts): `github.com`, `*.npmjs.org` (every name below it, not itself), `10.1.2.3`, `::1`. */

@@ -4,6 +4,7 @@ import { statSync } from 'node:fs';
 import type { ApiTask } from '../protocol/api.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
 import { isAlive } from '../lib/liveness.ts';
+import { readChecks } from '../store/checks.ts';
 import { createEventTail, type EventTail } from '../store/event-pages.ts';
 import type { EventLine } from '../store/events.ts';
 import { doingWords } from '../tasks/doing.ts';
@@ -58,6 +59,7 @@ export async function openCard(
       facts.touched.clear();
       if (card !== null) on.replaced(card);
     },
+    matters: (line) => LASTING.test(line),
   });
   const signature = signatureOf(entry);
   const row = await describeTask(entry);
@@ -105,6 +107,9 @@ const LOOK_BACK = 2 ** 20;
 const MAX_TOUCHED = 500;
 const MAX_BLOCKED = 100;
 
+/** What `learn` remembers for longer than until the next event, as it is spelled in a log. */
+const LASTING = /"type":"network\.denied"|"kind":"write"/;
+
 function learn(facts: EventFacts, event: EventLine): void {
   facts.doing = doingWords(event) ?? facts.doing;
   if (event.type === 'network.denied' && facts.blocked.size < MAX_BLOCKED)
@@ -118,7 +123,7 @@ function learn(facts: EventFacts, event: EventLine): void {
 
 /** Whoever writes one of these replaces it, so that its number or its time is another one. */
 function signatureOf({ paths }: TaskEntry): string[] {
-  return [paths.run, paths.task, paths.changes].map(timeOf);
+  return [paths.run, paths.task, paths.changes, paths.checks].map(timeOf);
 }
 
 function timeOf(path: string): string {
@@ -127,6 +132,7 @@ function timeOf(path: string): string {
 }
 
 function hasDied({ row, entry }: Card): boolean {
+  if (row.checks?.state === 'running' && readChecks(entry.paths)?.state !== 'running') return true;
   return row.live && entry.kind === 'whole' && !isAlive(entry.stored.run.runner);
 }
 
@@ -162,6 +168,7 @@ function apiTask(id: string, entry: TaskEntry, row: TaskRow, facts: EventFacts, 
     removed: result?.removed ?? null,
     risky: row.changes?.risky ?? null,
     blockedHosts: [...facts.blocked],
+    checks: row.checks,
     seq,
   };
 }

@@ -19,12 +19,16 @@ import { replaceFile } from '../lib/files.ts';
 export interface Entry {
   /** For a link that works once, and not for long. */
   makeToken(): string;
+  /** It is still good, and stays so. */
+  isToken(token: string): boolean;
   /** The session, if the token is good. It is not good any more. */
   enter(token: string): string | null;
   isSession(session: string): boolean;
   isKey(key: string): boolean;
-  /** Shows that we have the key, without showing it. */
-  prove(question: string): string;
+  /** Shows that we have the key, without showing it, to whoever has come to this address of ours. */
+  prove(address: string, question: string): string;
+  /** Under which browsers come. */
+  readonly name: string;
 }
 
 const TOKEN_MS = 60 * 60_000;
@@ -42,12 +46,14 @@ export function openEntry(directory: string, nowMs: () => number): Entry {
   const key = readKey(directory);
   const file = join(directory, 'sessions.json');
   const tokens = new Map<string, number>();
-  let known = { time: -1, sessions: readSessions(file) };
+  let known = { state: '', sessions: readSessions(file) };
 
   /** Another server may have let somebody in. */
   function sessions(): readonly KeptSession[] {
-    const time = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-    if (time !== known.time) known = { time, sessions: readSessions(file) };
+    // Two writes within one tick of the clock have one time, and two numbers.
+    const { ino, mtimeMs } = statSync(file, { throwIfNoEntry: false }) ?? { ino: 0, mtimeMs: 0 };
+    const state = `${ino} ${mtimeMs}`;
+    if (state !== known.state) known = { state, sessions: readSessions(file) };
     return known.sessions.filter(({ atMs }) => nowMs() - atMs < SESSION_MS);
   }
 
@@ -58,6 +64,7 @@ export function openEntry(directory: string, nowMs: () => number): Entry {
       tokens.set(hashOf(token), nowMs() + TOKEN_MS);
       return token;
     },
+    isToken: (token) => (tokens.get(hashOf(token)) ?? 0) >= nowMs(),
     enter(token) {
       const hash = hashOf(token);
       const until = tokens.get(hash);
@@ -66,6 +73,7 @@ export function openEntry(directory: string, nowMs: () => number): Entry {
       const session = randomBytes(32).toString('base64url');
       const kept = [...sessions().slice(1 - MAX_SESSIONS), { hash: hashOf(session), atMs: nowMs() }];
       replaceFile(file, `${JSON.stringify({ version: 1, sessions: kept })}\n`);
+      known = { state: '', sessions: kept };
       return session;
     },
     isSession(session) {
@@ -73,7 +81,8 @@ export function openEntry(directory: string, nowMs: () => number): Entry {
       return sessions().some((one) => same(one.hash, hash));
     },
     isKey: (given) => same(hashOf(given), hashOf(key)),
-    prove: (question) => proofOf(key, question),
+    prove: (address, question) => proofOf(key, address, question),
+    name: nameOf(key),
   };
 }
 
@@ -106,15 +115,26 @@ export function readKey(directory: string): string {
   return read() ?? '';
 }
 
-export function proofOf(key: string, question: string): string {
-  return createHmac('sha256', key).update(`ags serves here: ${question}`).digest('hex');
+/** The address is part of it: a question that somebody hands on to us gets an answer which is not the one they need. */
+export function proofOf(key: string, address: string, question: string): string {
+  return createHmac('sha256', key).update(`ags serves ${address}: ${question}`).digest('hex');
+}
+
+/**
+ * A cookie is sent to every port of the name it was set under, and a page can send the browser to any name that leads to this machine:
+ * so that what an agent publishes at another port is never sent the session, it must not know the name. Every browser takes what ends
+ * in .localhost for this machine, and each such name for another site.
+ */
+export function nameOf(key: string): string {
+  return `ags-${createHmac('sha256', key).update('name').digest('hex').slice(0, 20)}.localhost`;
 }
 
 function readSessions(file: string): KeptSession[] {
   try {
-    return (JSON.parse(readFileSync(file, 'utf8')) as { sessions: KeptSession[] }).sessions;
+    const { sessions } = JSON.parse(readFileSync(file, 'utf8')) as { sessions: KeptSession[] };
+    return sessions.filter(({ hash, atMs }) => typeof hash === 'string' && typeof atMs === 'number');
   } catch {
-    // None yet, or cut short by a power cut: everybody enters again.
+    // None yet, or damaged: everybody enters again.
     return [];
   }
 }

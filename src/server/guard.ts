@@ -22,8 +22,9 @@ export interface Asked {
 
 export function requireHost(address: Address, headers: IncomingHttpHeaders): void {
   if (address.hosts.includes(headers.host ?? '')) return;
-  throw new Refusal(421, 'request.host', 'This server answers under its own address only.', {
-    hint: `Use ${address.scheme}://${address.hosts[0] ?? ''}`,
+  // Which these are is not said: a page that came by another name could read it.
+  throw new Refusal(421, 'request.host', 'This server answers under its own names only.', {
+    hint: 'Open it with: ags web',
   });
 }
 
@@ -34,9 +35,10 @@ export function requireOwnOrigin(address: Address, { method, headers, stream }: 
   const own = address.hosts.map((host) => `${address.scheme}://${host}`);
   // Another port of this machine is the "same site", and still not us.
   const elsewhere = site !== undefined && site !== 'same-origin' && site !== 'none';
-  // Browsers always say it where something can change, and for a WebSocket; a script with the key need not.
+  // Browsers always say it where something can change, and for a WebSocket; a script with the key need not. A password in an address is no key.
   const mustSay =
-    headers.authorization === undefined && ((method !== 'GET' && method !== 'HEAD') || stream === 'socket');
+    headers.authorization?.startsWith('Bearer ') !== true &&
+    ((method !== 'GET' && method !== 'HEAD') || stream === 'socket');
   const wrong =
     origin === undefined ? mustSay : !own.includes(origin) || origin !== `${address.scheme}://${headers.host}`;
   if (!elsewhere && !wrong) return;

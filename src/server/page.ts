@@ -30,13 +30,17 @@ const TYPES: Readonly<Record<string, string>> = {
 
 export function openPage(directory: string): Page {
   let names = list(directory);
+  /** One for all who are being sent it: many who read slowly must not cost a copy each. */
+  const kept = new Map<string, Buffer>();
   const read = (name: string): PageFile | null => {
     if (!names.has(name)) return null;
     const type = TYPES[/\.(\w+)$/.exec(name)?.[1] ?? ''] ?? 'application/octet-stream';
     // A name that says what is in it never stands for anything else.
     const hashed = /^assets\/.*[-.][\w-]{8,}\.\w+$/.test(name);
+    const body = (hashed ? kept.get(name) : undefined) ?? readFileSync(join(directory, name));
+    if (hashed) kept.set(name, body);
     return {
-      body: readFileSync(join(directory, name)),
+      body,
       headers: {
         'Content-Type': type,
         'Cache-Control': hashed ? 'public, max-age=31536000, immutable' : 'no-store',

@@ -2,6 +2,7 @@
 // made of these.
 import type { z } from 'zod';
 import type { Board } from './board.ts';
+import type { CheckRuns } from './check-runs.ts';
 import type { ChangeCache } from './change-cache.ts';
 import type { Places } from './places.ts';
 import type { World } from '../tasks/world.ts';
@@ -14,6 +15,7 @@ export interface Desk {
   readonly board: Board;
   readonly places: Places;
   readonly changes: ChangeCache;
+  readonly checks: CheckRuns;
   /** Where to go on listening after a snapshot that is read now. */
   seq(topic: 'tasks' | 'projects'): number;
   /** By its whole id. `work`: what it did is wanted, so a run that was interrupted is put in order first. */

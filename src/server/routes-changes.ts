@@ -16,6 +16,7 @@ import { AgsError } from '../protocol/errors.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { applyChosen } from '../tasks/apply-chosen.ts';
 import { openMerge } from '../tasks/merge.ts';
+import { checksFor, mergeRules, requirePassed } from '../tasks/merge-checks.ts';
 import { riskyPatterns } from '../tasks/risky-patterns.ts';
 import {
   countShown,
@@ -218,6 +219,8 @@ async function merge(desk: Desk, stored: StoredTask, body: (typeof MergeTask)['_
       chosen: { changes: body.changes, files: body.files },
     });
     const { plan } = merge;
+    if (!body.dryRun && plan.to !== null)
+      requirePassed(stored, plan.tree, await mergeRules(desk.world, stored.task.project));
     if (!body.dryRun) await merge.carryOut();
     return {
       branch: plan.ref.replace('refs/heads/', ''),
@@ -225,6 +228,8 @@ async function merge(desk: Desk, stored: StoredTask, body: (typeof MergeTask)['_
       to: plan.to,
       files: plan.take.length,
       left: plan.left.map(({ path }) => path),
+      tree: plan.tree,
+      checked: checksFor(stored, plan.tree)?.state ?? null,
       conflicts: [],
       problem: null,
     };
@@ -238,6 +243,8 @@ async function merge(desk: Desk, stored: StoredTask, body: (typeof MergeTask)['_
       to: null,
       files: 0,
       left: [],
+      tree: null,
+      checked: null,
       conflicts: Array.isArray(files) ? files.map(String) : [],
       problem: error.hint === undefined ? error.message : `${error.message}\n${error.hint}`,
     };

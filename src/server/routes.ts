@@ -2,12 +2,13 @@
 import { z } from 'zod';
 import { ABOUT_ROUTES } from './routes-about.ts';
 import { CHANGE_ROUTES } from './routes-changes.ts';
+import { CHECK_ROUTES } from './routes-checks.ts';
 import { NETWORK_ROUTES } from './routes-network.ts';
 import { openApiDocument } from './openapi.ts';
 import { route, type Route } from './route.ts';
 import { TASK_ROUTES } from './routes-tasks.ts';
 
-const API: readonly Route[] = [...ABOUT_ROUTES, ...TASK_ROUTES, ...CHANGE_ROUTES, ...NETWORK_ROUTES];
+const API: readonly Route[] = [...ABOUT_ROUTES, ...TASK_ROUTES, ...CHANGE_ROUTES, ...CHECK_ROUTES, ...NETWORK_ROUTES];
 
 /** Those, and the document about them. */
 export const ROUTES: readonly Route[] = [

@@ -2,21 +2,22 @@
 // Invariants: every request passes the guard before anything else looks at it; nothing here owns a run, so that ending this process
 // ends none.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { join } from 'node:path';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { AgsError } from '../protocol/errors.ts';
 import { findTask } from '../tasks/find-task.ts';
 import type { World } from '../tasks/world.ts';
+import { createCheckRuns } from './check-runs.ts';
 import { createChangeCache } from './change-cache.ts';
+import { enter } from './enter.ts';
 import { openEntry, type Entry } from './entry.ts';
 import { answerCall, sendError, sendFile, sendJson } from './exchange.ts';
-import { COOKIE, hasEntered, hasKey, requireEntered, requireHost, requireOwnOrigin, type Address } from './guard.ts';
+import { hasEntered, hasKey, requireEntered, requireHost, requireOwnOrigin, type Address } from './guard.ts';
 import { createLive, type Live } from './live.ts';
 import { serveLiveSocket } from './live-socket.ts';
 import { serveLiveStream } from './live-stream.ts';
-import { HEADERS } from './headers.ts';
 import { openPage, plainPage, type Page } from './page.ts';
 import { sendRawLog, taskOfRawLog } from './raw-log.ts';
 import { errorAnswer, Refusal } from './refusal.ts';
@@ -62,7 +63,12 @@ interface Hall {
 export async function serve(world: World, options: ServeOptions): Promise<Served> {
   const entry = openEntry(serverDir(world), () => world.now().getTime());
   const live = createLive(world);
+  const checks = createCheckRuns(world, {
+    changed: (task) => void live.board.touch(task).catch(() => undefined),
+    bug: options.onBug,
+  });
   const desk: Desk = {
+    checks,
     world,
     version: options.version,
     board: live.board,
@@ -90,6 +96,8 @@ export async function serve(world: World, options: ServeOptions): Promise<Served
   server.headersTimeout = 10_000;
   server.requestTimeout = 60_000;
   server.maxConnections = 1000;
+  // Who neither says nor takes anything is hung up on. Who has entered may wait for what takes long.
+  server.setTimeout(PATIENCE_MS);
   const sockets = new WebSocketServer({ noServer: true, maxPayload: 2 ** 20, perMessageDeflate: false });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => socket.destroy());
@@ -101,7 +109,7 @@ export async function serve(world: World, options: ServeOptions): Promise<Served
   });
   await listen(server, options);
   const { port } = server.address() as AddressInfo;
-  const address = addressOf(options, port);
+  const address = addressOf(options, entry.name, port);
   hall.now = { address, entry, live, desk, terminals, page: openPage(options.page), find: createRouter(ROUTES) };
   const url = `${address.scheme}://${address.browser}`;
   // The first list is there before anybody asks for it.
@@ -111,6 +119,7 @@ export async function serve(world: World, options: ServeOptions): Promise<Served
     url,
     entryUrl: () => `${url}/enter?token=${entry.makeToken()}`,
     async close() {
+      await checks.close();
       live.close();
       terminals.close();
       for (const socket of sockets.clients) socket.terminate();
@@ -130,19 +139,15 @@ async function answer(hall: Hall, request: IncomingMessage, response: ServerResp
   requireHost(hall.address, headers);
   const url = readUrl(request);
   const path = url.pathname;
-  if (path === '/enter') {
-    const { browser, scheme } = hall.address;
-    if (browser.startsWith(OWN_NAME) && headers.host !== browser)
-      return sendTo(response, `${scheme}://${browser}${request.url ?? ''}`);
-    return enter(hall, method, url, response);
-  }
+  if (path === '/enter') return enter(hall, url.searchParams.get('token') ?? '', request, response);
   if (path !== '/api' && !path.startsWith('/api/')) return showPage(hall, method, path, request, response);
   const stream = path === '/api/events' ? ('sse' as const) : undefined;
   requireOwnOrigin(hall.address, { method, headers, ...(stream === undefined ? {} : { stream }) });
   const question = path === '/api/proof' ? url.searchParams.get('question') : null;
   if (question !== null && /^[0-9a-f]{32}$/.test(question))
-    return sendJson(response, 200, { answer: hall.entry.prove(question) });
+    return sendJson(response, 200, { answer: hall.entry.prove(addressAt(request.socket), question) });
   requireEntered(hall.entry, headers);
+  request.socket.setTimeout(0);
   if (stream !== undefined && method === 'GET') {
     return serveLiveStream(hall.live, url.searchParams, request, response);
   }
@@ -155,28 +160,9 @@ async function answer(hall: Hall, request: IncomingMessage, response: ServerResp
   sendJson(response, 200, await answerCall(hall.desk, found, url.searchParams, request));
 }
 
-function enter({ entry, address }: Hall, method: string, url: URL, response: ServerResponse): void {
-  const session = method === 'GET' ? entry.enter(url.searchParams.get('token') ?? '') : null;
-  if (session === null)
-    return sendFile(
-      response,
-      plainPage('This link has been used, or is too old.', 'Get a new one with: ags web'),
-      method === 'GET' ? 403 : 405,
-    );
-  const secure = address.scheme === 'https' ? '; Secure' : '';
-  response.writeHead(303, {
-    ...HEADERS,
-    'Set-Cookie': `${COOKIE}=${session}; HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000${secure}`,
-    'Cache-Control': 'no-store',
-    Location: '/',
-  });
-  response.end();
-}
-
-/** A cookie is sent to every port of the name it was set under: browsers come by one that nothing else on this machine has. */
-function sendTo(response: ServerResponse, location: string): void {
-  response.writeHead(303, { ...HEADERS, 'Cache-Control': 'no-store', Location: location });
-  response.end();
+/** Where somebody has come to, as they would call it. */
+function addressAt({ localAddress = '', localPort = 0 }: Socket): string {
+  return `${localAddress}:${localPort}`;
 }
 
 function showPage(hall: Hall, method: string, path: string, request: IncomingMessage, response: ServerResponse): void {
@@ -211,6 +197,8 @@ function refuseUpgrade(socket: Duplex, error: unknown): void {
   const text = JSON.stringify(body);
   socket.end(
     `HTTP/1.1 ${status} Refused\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+    // Whoever does not hang up is hung up on: nothing else would ever close it.
+    () => socket.destroy(),
   );
 }
 
@@ -230,9 +218,16 @@ async function makeServer(
   { tls }: ServeOptions,
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<Server> {
-  if (tls === undefined) return createServer({ maxHeaderSize: 16 * 1024 }, onRequest);
+  const limits = { maxHeaderSize: 16 * 1024, connectionsCheckingInterval: 5000 };
+  if (tls === undefined) return createServer(limits, onRequest);
   const { createServer: createSecure } = await import('node:https');
-  return createSecure({ ...tls, minVersion: 'TLSv1.2', maxHeaderSize: 16 * 1024 }, onRequest);
+  try {
+    return createSecure({ ...tls, minVersion: 'TLSv1.2', ...limits }, onRequest);
+  } catch (error) {
+    throw new AgsError('usage.invalid', `The certificate and its key cannot be used: ${(error as Error).message}`, {
+      hint: 'Both are PEM files ("-----BEGIN ..."), and the key is that of the certificate.',
+    });
+  }
 }
 
 function listen(server: Server, { host, port }: ServeOptions): Promise<void> {
@@ -250,9 +245,9 @@ function listen(server: Server, { host, port }: ServeOptions): Promise<void> {
   });
 }
 
-function addressOf({ host, tls, names = [] }: ServeOptions, port: number): Address {
+function addressOf({ host, tls, names = [] }: ServeOptions, ownName: string, port: number): Address {
   const scheme = tls === undefined ? 'http' : 'https';
-  const own = LOOPBACK.includes(host) ? [OWN_NAME, ...LOOPBACK] : [host, ...names];
+  const own = LOOPBACK.includes(host) ? [ownName, ...LOOPBACK] : [host, ...names];
   const shown = (name: string): string => (name.includes(':') ? `[${name}]` : name);
   // The port of the scheme is not said.
   const usual = port === (scheme === 'http' ? 80 : 443);
@@ -260,6 +255,6 @@ function addressOf({ host, tls, names = [] }: ServeOptions, port: number): Addre
   return { scheme, browser, hosts: [browser, ...more] };
 }
 
+const PATIENCE_MS = 15_000;
+
 export const LOOPBACK: readonly string[] = ['127.0.0.1', 'localhost', '::1'];
-/** Every browser takes names that end so for this machine, and no server that an agent publishes is called so. */
-export const OWN_NAME = 'ags.localhost';

@@ -1,7 +1,9 @@
 // server/terminal.ts: a terminal of a task in a tab. Binary messages are bytes, text ones are wishes: {"resize":{"cols":80,"rows":24}}.
 // A shell lives on for a while when its last tab is closed, so that a page can be loaded again; every tab of a task has the same one.
-// Invariant: what is kept for a tab that does not read, and of what was on the screen, is bounded.
+// Invariants: what is kept for a tab that does not read, and of what was on the screen, is bounded; a program inside draws on the
+// screen and does nothing else to whoever looks at it.
 import type { WebSocket } from 'ws';
+import { createScreenFilter } from '../lib/screen-filter.ts';
 import { joinTerminal, type JoinedTerminal } from '../tasks/join-terminal.ts';
 import type { StoredTask } from '../store/tasks.ts';
 
@@ -20,6 +22,7 @@ interface Open {
 
 const RECENT_BYTES = 256 * 1024;
 const MAX_WAITING = 4 * 2 ** 20;
+const ROOM_BYTES = 2 ** 20;
 const LINGER_MS = 10 * 60_000;
 
 export function createTerminals(lingerMs = LINGER_MS): Terminals {
@@ -27,6 +30,7 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
 
   function start(stored: StoredTask): Open {
     const { id } = stored.task;
+    const drawn = createScreenFilter();
     const terminal: Open = {
       guests: new Set(),
       recent: [],
@@ -37,7 +41,7 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
         stored.task.goal?.interactive === true ? 'attach' : 'shell',
         { columns: 80, rows: 24 },
         {
-          data: (data) => show(terminal, data),
+          data: (data) => show(terminal, drawn(data)),
           end(exitCode) {
             open.delete(id);
             const how = exitCode === null ? 'it was cut off' : `it ended with ${exitCode}`;
@@ -58,11 +62,22 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
       terminal.kept -= terminal.recent.shift()?.length ?? 0;
     for (const guest of terminal.guests)
       if (guest.bufferedAmount > MAX_WAITING) guest.terminate();
-      else guest.send(data);
+      else guest.send(data, () => pace(terminal));
+    pace(terminal);
+  }
+
+  /** As fast as the fastest of them reads. */
+  function pace({ joined, guests }: Open): void {
+    const taken = guests.size === 0 || [...guests].some((guest) => guest.bufferedAmount < ROOM_BYTES);
+    void joined.then(
+      (one) => one.take(taken),
+      () => undefined,
+    );
   }
 
   function leave(id: string, terminal: Open, socket: WebSocket): void {
     terminal.guests.delete(socket);
+    pace(terminal);
     if (terminal.guests.size > 0 || open.get(id) !== terminal) return;
     terminal.leaving = setTimeout(() => {
       open.delete(id);

@@ -46,11 +46,14 @@ export interface EventTail {
   readonly seq: number;
 }
 
-/** Begins at most `fromEnd` bytes before the end. Holds no descriptor between two looks. */
+/**
+ * Begins at most `fromEnd` bytes before the end. Holds no descriptor between two looks. Of what was there before the first look,
+ * the last piece is handed on, and of the rest only what `matters`: taking long logs apart is most of the work of a start.
+ */
 export function createEventTail(
   file: string,
   fromEnd: number,
-  on: { event(event: EventLine): void; replaced(): void },
+  on: { event(event: EventLine): void; replaced(): void; matters?(line: string): boolean },
 ): EventTail {
   let place: { ino: number; at: number } | null = null;
   let seq = 0;
@@ -68,8 +71,10 @@ export function createEventTail(
     try {
       const { size, ino } = fstatSync(fd);
       if (place !== null && ino !== place.ino) return;
+      const near = place === null ? size - PIECE : 0;
       place ??= { ino, at: lineAfter(fd, size, size - fromEnd) };
-      place.at = eachLine(fd, place.at, size, (line) => {
+      place.at = eachLine(fd, place.at, size, (line, end) => {
+        if (end < near && on.matters?.(line) === false) return true;
         const event = parseEvent(line);
         if (event !== null && event.seq > seq) {
           seq = event.seq;
@@ -93,8 +98,8 @@ const MAX_PAGE = 4 * 2 ** 20;
 const PIECE = 64 * 1024;
 const LF = 0x0a;
 
-/** Whole lines from `start` on, until one says no. Returns where the first line begins that was not read. */
-function eachLine(fd: number, start: number, end: number, onLine: (line: string) => boolean): number {
+/** Whole lines from `start` on with where each ends, until one says no. Returns where the first line begins that was not read. */
+function eachLine(fd: number, start: number, end: number, onLine: (line: string, end: number) => boolean): number {
   let at = start;
   let held = Buffer.alloc(0);
   for (let read = start; read < end;) {
@@ -105,8 +110,9 @@ function eachLine(fd: number, start: number, end: number, onLine: (line: string)
     held = held.length === 0 ? piece.subarray(0, length) : Buffer.concat([held, piece.subarray(0, length)]);
     let from = 0;
     for (let line = held.indexOf(LF); line >= 0; line = held.indexOf(LF, from)) {
-      if (!onLine(held.toString('utf8', from, line))) return at;
-      at += line + 1 - from;
+      const next = at + line + 1 - from;
+      if (!onLine(held.toString('utf8', from, line), next)) return at;
+      at = next;
       from = line + 1;
     }
     held = held.subarray(from);

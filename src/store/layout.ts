@@ -25,6 +25,10 @@ export interface TaskPaths {
   readonly runnerLog: string;
   /** Messages for the agent that it has not had yet, one file each. */
   readonly inbox: string;
+  /** The last checks, and what they printed. */
+  readonly checks: string;
+  readonly checksDir: string;
+  readonly checksLock: string;
   /** Earlier runs of the task, by number. */
   readonly earlier: string;
 }
@@ -54,6 +58,9 @@ export function taskPaths(stateDir: string, id: string): TaskPaths {
     agentLog: join(root, 'agent.log'),
     runnerLog: join(root, 'runner.log'),
     inbox: join(root, 'inbox'),
+    checks: join(root, 'checks.json'),
+    checksDir: join(root, 'checks'),
+    checksLock: join(root, 'checks.lock'),
     earlier: join(root, 'earlier'),
   };
 }

@@ -1,7 +1,7 @@
 // tasks/agent-run.ts: the run of an agent: like that of a command, but its workspace stands on layers that do not move, and its
 // git directory is on a branch of its own at the base commit.
-import { mkdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, mkdirSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { giveTree, layerAt } from '../lib/files.ts';
 import { createPrivateGit } from '../git/private-git.ts';
@@ -37,13 +37,21 @@ export async function createAgentRun(
     checkStat: 'minimal',
     shown: shownPlaces(plan),
     at: {
-      branch: `refs/heads/ags/${taskName}`,
+      branch: prepared.branch ?? `refs/heads/ags/${taskName}`,
       commit: prepared.commit,
       index: prepared.index,
       exclude: prepared.exclude,
     },
   });
+  addPacks(paths.git, prepared.packs ?? []);
   for (const dir of [paths.upper, paths.work, paths.home, paths.git, paths.copy]) giveTree(dir, plan.user);
+}
+
+function addPacks(gitDir: string, packs: readonly string[]): void {
+  const place = join(gitDir, 'objects/pack');
+  mkdirSync(place, { recursive: true });
+  for (const pack of packs)
+    for (const ending of ['pack', 'idx']) copyFileSync(`${pack}.${ending}`, join(place, `${basename(pack)}.${ending}`));
 }
 
 /** What the backend starts for one turn. Nothing is made. */

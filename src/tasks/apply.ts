@@ -3,7 +3,7 @@ import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
 import { covers, select } from '../review/selection.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { asDirectory, selectionProblem } from './merge.ts';
+import { asDirectory, selectionProblem } from './merge-tree.ts';
 import { list } from './move-files.ts';
 import { openReview } from './review.ts';
 import type { World } from './world.ts';

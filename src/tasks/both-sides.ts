@@ -3,7 +3,7 @@ import { AgsError } from '../protocol/errors.ts';
 import { readRef } from '../git/owner-git.ts';
 import { listTree } from '../git/staging.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { repositoryOf, targetOf } from './merge.ts';
+import { repositoryOf, targetOf } from './merge-tree.ts';
 import { shortName } from './move-files.ts';
 import { readFileText, type ShownFile } from './shown-changes.ts';
 import type { World } from './world.ts';

@@ -12,6 +12,8 @@ export interface Inside {
   /** Its input is over. */
   end(): void;
   resize(columns: number, rows: number): void;
+  /** Whether what it prints is taken: while it is not, it waits, as at any terminal. */
+  take(taken: boolean): void;
   /** It gets SIGHUP, as from a terminal that is closed; `done` tells when it has ended. */
   hangUp(): void;
   /** Its exit code; 255 if it was cut off. */
@@ -47,6 +49,7 @@ export async function startInside(
     end: () => void socket.write(frame('e')),
     hangUp: () => void socket.write(frame('h')),
     resize: (columns, rows) => void socket.write(windowFrame(columns, rows)),
+    take: (taken) => void (taken ? socket.resume() : socket.pause()),
     done,
     close: () => socket.destroy(),
   };

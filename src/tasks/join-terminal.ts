@@ -7,6 +7,8 @@ import type { StoredTask } from '../store/tasks.ts';
 export interface JoinedTerminal {
   write(data: Buffer): void;
   resize(columns: number, rows: number): void;
+  /** Whether what comes is taken: while it is not, the program waits. */
+  take(taken: boolean): void;
   close(): void;
 }
 
@@ -40,6 +42,7 @@ export async function joinTerminal(
       for (let at = 0; at < data.length; at += PIECE) socket.write(frame('d', data.subarray(at, at + PIECE)));
     },
     resize: (columns, rows) => void socket.write(windowFrame(columns, rows)),
+    take: (taken) => void (taken ? socket.resume() : socket.pause()),
     close: () => socket.destroy(),
   };
 }

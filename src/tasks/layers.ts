@@ -4,7 +4,7 @@ import { AgsError } from '../protocol/errors.ts';
 import { HIDE } from '../config/defaults.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { compileHidden } from '../config/patterns.ts';
-import { listIndex } from '../git/snapshot.ts';
+import { listIndex, type IndexEntry } from '../git/snapshot.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { shownPlaces, type RunPlan } from './prepare.ts';
 import { remembered } from './remembered.ts';
@@ -22,6 +22,10 @@ export interface PreparedLayers {
   readonly hidden: readonly string[];
   /** What setup has added, as lines for info/exclude: nobody's work, so never part of a commit by accident. */
   readonly exclude: readonly string[];
+  /** What is checked out, in full; without it the branch of the task. */
+  readonly branch?: string;
+  /** Packs with what the user's repository does not have of the commit, by their paths without an ending. */
+  readonly packs?: readonly string[];
 }
 
 export interface LayersWish {
@@ -37,51 +41,69 @@ export interface LayersWish {
 /** For everybody after the first this takes milliseconds, whatever the size of the project. */
 export function prepareLayers(world: World, plan: RunPlan, want: LayersWish): Promise<PreparedLayers> {
   return tellDiskTrouble(world, async () => {
-    const { repository } = plan.project;
-    if (repository === null)
-      throw new AgsError('project.unsuitable', `${plan.project.root} is not a git repository.`, {
-        hint: 'A task of an agent starts from a commit: git init && git add -A && git commit -m start',
-      });
-    const input: SnapshotInput = {
-      world,
-      repository,
-      shown: shownPlaces(plan),
-      commit: want.commit,
-      onStep: (text) => want.onStep({ kind: 'snapshot', text }),
-      signal: want.signal,
-    };
-    const base = await ensureSnapshot(input);
-    const prepared = {
-      commit: want.commit,
-      layers: base.files,
-      index: base.layer.index,
-      hidden: await findHidden(input, base, plan.config),
-      exclude: [],
-    };
+    const { input, base, prepared } = await prepareSnapshot(world, plan, want);
     const setup = await ensureSetup(input, plan, base, prepared, want);
     if (setup === null) return prepared;
     return { ...prepared, layers: [setup.files, ...base.files], exclude: setup.file.roots.map(excludeLine) };
   });
 }
 
+/** The files of the commit alone. */
+export async function prepareSnapshot(
+  world: World,
+  plan: RunPlan,
+  want: LayersWish,
+): Promise<{ input: SnapshotInput; base: Snapshot; prepared: PreparedLayers }> {
+  const { repository } = plan.project;
+  if (repository === null)
+    throw new AgsError('project.unsuitable', `${plan.project.root} is not a git repository.`, {
+      hint: 'A task of an agent starts from a commit: git init && git add -A && git commit -m start',
+    });
+  const input: SnapshotInput = {
+    world,
+    repository,
+    shown: shownPlaces(plan),
+    commit: want.commit,
+    onStep: (text) => want.onStep({ kind: 'snapshot', text }),
+    signal: want.signal,
+  };
+  const base = await ensureSnapshot(input);
+  const hidden = await findHidden(input, base, plan.config);
+  return {
+    input,
+    base,
+    prepared: { commit: want.commit, layers: base.files, index: base.layer.index, hidden, exclude: [] },
+  };
+}
+
 /** Exactly this path, whatever characters it has. */
-function excludeLine(path: string): string {
+export function excludeLine(path: string): string {
   return `/${path.replaceAll(/[\\*?[\] !#]/g, String.raw`\$&`)}`;
 }
 
 /** The built-in patterns are for files that git does not track, and a snapshot has no others; what the user named is hidden. */
 async function findHidden(input: SnapshotInput, base: Snapshot, config: EffectiveConfig): Promise<readonly string[]> {
-  const asked = config.hide.slice(HIDE.length);
+  const asked = askedToHide(config);
   if (asked.length === 0) return [];
-  return remembered(base, 'hidden', [asked, config.reveal], async () => {
-    const isHidden = compileHidden(asked, config.reveal);
-    const found = new Set<string>();
-    for (const { path } of await listIndex(layerGitOf(input), base.layer.index)) {
-      const dir = parents(path).find((one) => found.has(one) || isHidden(one, true));
-      if (dir !== undefined || isHidden(path, false)) found.add(dir ?? path);
-    }
-    return [...found];
-  });
+  return remembered(base, 'hidden', [asked, config.reveal], async () =>
+    hiddenAmong(await listIndex(layerGitOf(input), base.layer.index), config),
+  );
+}
+
+function askedToHide({ hide }: EffectiveConfig): readonly string[] {
+  return hide.slice(HIDE.length);
+}
+
+export function hiddenAmong(entries: readonly IndexEntry[], config: EffectiveConfig): readonly string[] {
+  const asked = askedToHide(config);
+  if (asked.length === 0) return [];
+  const isHidden = compileHidden(asked, config.reveal);
+  const found = new Set<string>();
+  for (const { path } of entries) {
+    const dir = parents(path).find((one) => found.has(one) || isHidden(one, true));
+    if (dir !== undefined || isHidden(path, false)) found.add(dir ?? path);
+  }
+  return [...found];
 }
 
 function parents(path: string): string[] {

@@ -2,7 +2,7 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeTree } from '../lib/files.ts';
-import { lockHolder } from '../lib/lock.ts';
+import { lockHolder, tryLock } from '../lib/lock.ts';
 import { tasksDir, type TaskPaths } from '../store/layout.ts';
 import { MAKING, REMOVING } from '../store/tasks.ts';
 import { sizeOf } from './list.ts';
@@ -53,8 +53,14 @@ export function lockItems(world: World, id: string, paths: TaskPaths): CleanupIt
     // Taking it over and giving it back leaves no gap for another process.
     if (name === 'lock' && lockHolder(path) === null)
       return [item(name, () => underLock(paths, async () => undefined))];
-    return /^lock\.[\d.-]+$/.test(name) && isOld(world, path) ? [item(name, async () => remove(path))] : [];
+    if (name === 'checks.lock' && lockHolder(path) === null) return [item(name, async () => dropLock(path))];
+    return /^(checks\.)?lock\.[\d.-]+$/.test(name) && isOld(world, path) ? [item(name, async () => remove(path))] : [];
   });
+}
+
+function dropLock(path: string): boolean {
+  using lock = tryLock(path);
+  return lock !== null;
 }
 
 const CACHE_MS = 30 * 86_400_000;

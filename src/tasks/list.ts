@@ -6,6 +6,7 @@ import { isUnderWay, type RunState } from '../protocol/run-state.ts';
 import type { EventLine } from '../store/events.ts';
 import { lastEvents } from '../store/follow-events.ts';
 import { measureDisk } from '../sandbox/disk-usage.ts';
+import { readChecks } from '../store/checks.ts';
 import { pendingMerges } from '../store/merges.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { currentProject, readEntries, type TaskEntry } from './entries.ts';
@@ -19,6 +20,22 @@ export interface ChangeCounts {
   readonly files: number;
   /** Of these, files that would run on this machine or in CI; null: nobody has looked. */
   readonly risky: number | null;
+}
+
+/** The last checks of what the task did; null: there were none since. */
+export interface ChecksRow {
+  readonly state: 'running' | 'passed' | 'failed' | 'ended';
+  /** How many have passed, and of how many. */
+  readonly passed: number;
+  readonly of: number;
+  /** The one that runs, or the first that failed. */
+  readonly name: string | null;
+  /** Of one that failed: the line that tells why. */
+  readonly line: string | null;
+  readonly startedAtMs: number;
+  readonly endedAtMs: number | null;
+  /** They are about this tree, and no other. */
+  readonly tree: string;
 }
 
 export interface TaskRow {
@@ -44,6 +61,7 @@ export interface TaskRow {
   readonly costMicros: number | null;
   /** The last thing that a running agent did or said. */
   readonly doing: EventLine | null;
+  readonly checks: ChecksRow | null;
   readonly sizeBytes?: number;
 }
 
@@ -91,6 +109,7 @@ export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
       agent: null,
       costMicros: null,
       doing: null,
+      checks: null,
     };
   }
   const { task, run, live } = entry.stored;
@@ -117,6 +136,26 @@ export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
     agent: task.goal === undefined ? null : (task.goal.command?.[0] ?? task.goal.agent),
     costMicros: run.used?.costMicros ?? null,
     doing: isLive && task.goal !== undefined ? lastAction(entry.stored) : null,
+    checks: checksRow(entry.stored),
+  };
+}
+
+/** Of an earlier result they say nothing any more. */
+function checksRow({ run, paths }: StoredTask): ChecksRow | null {
+  const file = readChecks(paths);
+  if (file === null || isUnderWay(run.state)) return null;
+  if (run.result != null && file.result !== run.result.commit) return null;
+  const { state, checks, startedAtMs, endedAtMs, tree } = file;
+  const named = checks.find((one) => one.state === (state === 'running' ? 'running' : 'failed'));
+  return {
+    state,
+    passed: checks.filter((one) => one.state === 'passed').length,
+    of: checks.length,
+    name: named?.name ?? null,
+    line: named?.line ?? null,
+    startedAtMs,
+    endedAtMs,
+    tree,
   };
 }
 

@@ -12,6 +12,7 @@ import type { TaskPaths } from '../store/layout.ts';
 import { removeTask } from '../store/tasks.ts';
 import type { TaskEntry } from './entries.ts';
 import { sizeOf } from './list.ts';
+import { stopChecks } from './stop-checks.ts';
 import { endStrays, findStrays } from './strays.ts';
 
 export const CGROUPS = '/sys/fs/cgroup';
@@ -24,6 +25,7 @@ export async function removeEntry(entry: TaskEntry, options: { force: boolean })
       });
     await endRunner(entry.stored.run.runner);
   }
+  await stopChecks(entry.paths);
   await endStrays(findStrays((task) => task !== entry.id));
   if (options.force) await removeStale(CGROUPS);
   return removeFiles(entry);

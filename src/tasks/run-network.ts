@@ -4,7 +4,7 @@
 // needs no network does not pay for it.
 import type { Socket as Datagrams } from 'node:dgram';
 import { createServer, type Server, type Socket } from 'node:net';
-import type { Decision, NetworkRule } from '../protocol/network.ts';
+import { SERVER_PORT, type Decision, type NetworkRule } from '../protocol/network.ts';
 import type { Gateway, GatewayDoor } from '../gateway/gateway.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
@@ -165,11 +165,12 @@ function publish(sandbox: Sandbox, inside: number, outside: number, notice: (tex
   const tell = (): void => {
     const { port } = server.address() as { port: number };
     notice(
-      `Port ${inside} of the sandbox is 127.0.0.1:${port} here${port === outside ? '' : ` (${outside} is taken)`}.`,
+      `Port ${inside} of the sandbox is 127.0.0.1:${port} here${port === outside ? '' : ` (${outside} is ${outside === SERVER_PORT ? 'for ags serve' : 'taken'})`}.`,
     );
   };
   server.once('error', () => server.listen(0, '127.0.0.1', tell));
-  server.listen(outside, '127.0.0.1', tell);
+  // Whoever looks for our page there, while nobody serves it, would show its session to an agent.
+  server.listen(outside === SERVER_PORT ? 0 : outside, '127.0.0.1', tell);
   return {
     close() {
       server.close();

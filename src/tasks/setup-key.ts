@@ -30,19 +30,22 @@ export async function setupKey(input: SnapshotInput, base: Snapshot, plan: RunPl
 }
 
 /** Looks at every name of the commit, once for each commit. */
-function findInputs(
+export function findInputs(
   input: SnapshotInput,
   base: Snapshot,
   { setup }: Pick<EffectiveConfig, 'setup'>,
 ): Promise<readonly string[]> {
   const patterns = setup.inputs ?? SETUP_INPUTS;
-  return remembered(base, 'inputs', patterns, async () => {
-    const fits = compilePatterns(patterns);
-    const isInput = ({ path }: IndexEntry): boolean =>
-      fits(path, false) || (setup.inputs !== null && parents(path).some((dir) => fits(dir, true)));
-    const entries = await listIndex(layerGitOf(input), base.layer.index);
-    return entries.filter(isInput).map(({ mode, oid, path }) => `${mode} ${oid} ${path}`);
-  });
+  return remembered(base, 'inputs', patterns, async () =>
+    inputsAmong(await listIndex(layerGitOf(input), base.layer.index), setup),
+  );
+}
+
+export function inputsAmong(entries: readonly IndexEntry[], setup: EffectiveConfig['setup']): readonly string[] {
+  const fits = compilePatterns(setup.inputs ?? SETUP_INPUTS);
+  const isInput = ({ path }: IndexEntry): boolean =>
+    fits(path, false) || (setup.inputs !== null && parents(path).some((dir) => fits(dir, true)));
+  return entries.filter(isInput).map(({ mode, oid, path }) => `${mode} ${oid} ${path}`);
 }
 
 function parents(path: string): string[] {

@@ -1,21 +1,14 @@
-// tasks/setup-run.ts: a project's setup commands, run in a sandbox over a snapshot.
-// They get the project's network rules and none of its secrets: what they leave behind is shared by every later task, and what
-// they run (the scripts of packages) is anybody's.
+// tasks/setup-run.ts: a project's setup commands, run in a sandbox over a snapshot. What they leave behind is shared by every later task.
 import { randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
 import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
-import { NOTHING_MORE } from '../sandbox/plan.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
-import { createAgentRun, describeAgentRun } from './agent-run.ts';
+import { runClean } from './clean-run.ts';
 import type { LayersWish, PreparedLayers } from './layers.ts';
-import { prepareNetwork } from './network-plan.ts';
 import type { RunPlan } from './prepare.ts';
-import { openRunNetwork } from './run-network.ts';
-import { NO_SIGNALS, supervise } from './supervise.ts';
 import type { World } from './world.ts';
 
 // A command that reads its input finds none. The line in front says which one runs; its mark is nobody else's.
@@ -33,54 +26,23 @@ export async function runSetup(
   directory: string,
   want: LayersWish,
 ): Promise<TaskPaths> {
-  const config = { ...plan.config, secrets: [] };
-  const commands = config.setup.run;
+  const { run: commands, timeoutSeconds } = plan.config.setup;
   const paths = taskPaths(directory, 'setup');
-  mkdirSync(paths.root, { recursive: true, mode: 0o700 });
-  const network = await prepareNetwork(world, config, world.uid === 0 || plan.namespaces);
-  const over = { ...plan, config, network };
-  await createAgentRun(over, paths, want.task, base);
-  const made = describeAgentRun(world, over, paths, want.task, base, NOTHING_MORE);
-  const spec = { ...made, limits: { ...made.limits, wallSeconds: config.setup.timeoutSeconds } };
-  await using running = openRunNetwork({
-    world,
-    id: want.task,
-    startedAtMs: world.now().getTime(),
-    project: plan.project.root,
-    events: paths.events,
-    config,
-    grants: network.grants,
-    secrets: network.secrets,
-    notice: want.onOutput,
-  });
   const mark = `ags-setup-${randomBytes(9).toString('base64url')} `;
   const reader = readOutput(mark, commands, want);
-  const end = new AbortController();
-  const outcome = await supervise({
-    world,
-    plan,
-    id: want.task,
-    network: running,
-    request: { command: ['sh', '-c', SCRIPT, 'sh', mark, ...commands], openStdio: pipes },
-    spec,
-    paths,
-    signals: NO_SIGNALS,
-    onStart(sandbox) {
-      reader.read(sandbox);
-      if (want.signal.aborted) sandbox.kill();
-      want.signal.addEventListener('abort', () => sandbox.kill(), { signal: end.signal });
-    },
-  }).finally(() => end.abort());
+  const outcome = await runClean(world, plan, base, paths, {
+    task: want.task,
+    command: ['sh', '-c', SCRIPT, 'sh', mark, ...commands],
+    seconds: timeoutSeconds,
+    onStart: (sandbox) => reader.read(sandbox),
+    notice: want.onOutput,
+    signal: want.signal,
+  });
   await reader.done();
   want.signal.throwIfAborted();
   if (outcome.exitCode === 0 && outcome.ended === null) return paths;
   throw failed(commands[reader.command()] ?? '', outcome, reader.last());
 }
-
-const pipes = async () => ({
-  stdio: { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', terminal: null } as const,
-  close: async () => undefined,
-});
 
 const LAST_LINES = 20;
 const LINE_CHARACTERS = 2000;

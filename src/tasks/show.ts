@@ -1,4 +1,5 @@
 // tasks/show.ts: how one task stands, as facts.
+import { count } from '../lib/units.ts';
 import { eachEvent } from '../store/follow-events.ts';
 import type { EventLine } from '../store/events.ts';
 import type { StoredTask } from '../store/tasks.ts';
@@ -19,6 +20,7 @@ export interface TaskFacts {
   readonly turns: number;
   readonly used: string | null;
   readonly changes: string | null;
+  readonly checks: TaskRow['checks'];
   /** Hosts that were refused. */
   readonly denied: readonly string[];
   readonly sandbox: string;
@@ -56,7 +58,8 @@ export function showTask({ task, run, paths }: StoredTask, row: TaskRow): TaskFa
     changes:
       run.result == null
         ? null
-        : `${run.result.files} files, +${run.result.added} -${run.result.removed}, on branch ${branch}`,
+        : `${count(run.result.files, 'file')}, +${run.result.added} -${run.result.removed}, on branch ${branch}`,
+    checks: row.checks,
     denied: [...denied],
     sandbox: run.label,
     lastWord,

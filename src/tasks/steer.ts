@@ -15,6 +15,7 @@ import { agentOf } from './agent-stage.ts';
 import { keepBranchAs } from './task-branch.ts';
 import { putMessage, waitingMessages, withdrawMessage, type WaitingMessage } from './inbox.ts';
 import { firstRun, spawnRunner } from './start.ts';
+import { stopChecks } from './stop-checks.ts';
 import type { World } from './world.ts';
 
 const ANSWER_MS = 5000;
@@ -126,6 +127,7 @@ export async function restartTask(world: World, stored: StoredTask): Promise<voi
   using lock = tryLock(paths.lock);
   if (lock === null)
     throw new AgsError('task.busy', `Another command is working on ${task.name}.`, { hint: 'Try again.' });
+  await stopChecks(paths);
   const number = run.number ?? 1;
   await keepBranchAs(world, stored, `${task.name}.${number}`);
   const earlier = join(paths.earlier, String(number));
@@ -136,6 +138,8 @@ export async function restartTask(world: World, stored: StoredTask): Promise<voi
     paths.events,
     paths.agentLog,
     paths.staging,
+    paths.checks,
+    paths.checksDir,
     join(paths.root, 'capture.json'),
   ])
     if (existsSync(path)) renameSync(path, join(earlier, basename(path)));

@@ -39,11 +39,16 @@ export function createHub(): TerminalHub {
   };
 }
 
-/** A program of one guest alone: it ends when they leave. */
+/** A program of one guest alone: it ends when they leave, and prints as fast as they read. */
 export function guestOnly(start: (onData: (data: Buffer) => void) => Promise<Inside>): StreamAnswer {
   return new StreamAnswer((socket) => {
-    start((data) => send(socket, data)).then(
+    let take = (_taken: boolean): void => undefined;
+    start((data) => {
+      if (!socket.write(frame('d', data))) take(false);
+    }).then(
       (program) => {
+        take = (taken) => program.take(taken);
+        socket.on('drain', () => take(true));
         connectGuest(socket, program);
         socket.once('close', () => program.close());
         void program.done.then((exitCode) => socket.end(frame('x', Buffer.from([exitCode & 0xff]))));

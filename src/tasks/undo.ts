@@ -12,7 +12,7 @@ import { createStaging, treeOf } from '../git/staging.ts';
 import { makePlace, mergePaths, readMerges, type MergeRecord, type NumberedMerge } from '../store/merges.ts';
 import { userOf } from './bring-out.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
-import { repositoryOf } from './merge.ts';
+import { repositoryOf } from './merge-tree.ts';
 import { carryOut, lockMerges, planMove } from './move-branch.ts';
 import { list, shortName } from './move-files.ts';
 import { repositoryAt } from './project.ts';

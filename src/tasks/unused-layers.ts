@@ -31,8 +31,8 @@ function runFiles(stateDir: string, going: ReadonlySet<string>): string[] {
   return list(tasksDir(stateDir))
     .filter((id) => !going.has(id))
     .flatMap((id) => {
-      const { run, earlier } = taskPaths(stateDir, id);
-      return [run, ...list(earlier).map((number) => join(earlier, number, 'run.json'))].flatMap(read);
+      const { run, checks, earlier } = taskPaths(stateDir, id);
+      return [run, checks, ...list(earlier).map((number) => join(earlier, number, 'run.json'))].flatMap(read);
     });
 }
 

@@ -1,5 +1,6 @@
 // test/e2e/disks.test.ts: read-only and full disks. A clear sentence, nothing lost, nothing half-written.
-import { mkdirSync, readdirSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
@@ -129,4 +130,41 @@ describe.runIf(CALLERS.includes('root')).each(CALLERS)('as %s', (caller) => {
     expect(disk.sh('cat src/a.txt new.txt; wc -l < large.txt; ls')).toBe('x\nnew\n100000\nlarge.txt\nnew.txt\nsrc\n');
     expect(readdirSync(join(machine.stateDir, 'tasks'))).toEqual([]);
   });
+
+  test('no room for the snapshot of an agent: said in a sentence, nothing half-made is left, and it goes on once there is room', async () => {
+    using machine = prepare(caller);
+    commitLarge(machine);
+    using disk = await openDisk(machine, small(machine, machine.stateDir, '8m'));
+    const run = await disk.ags('start', 'full', 'write: a.txt 1', '--agent', 'demo');
+    expect(run).toMatchObject({ code: 8, stderr: expect.any(String) });
+    expect(run.stdout + run.stderr).toContain('no room left on the disk');
+    expect(disk.sh(`find ${machine.stateDir}/layers -name '*.bin'`)).toBe('');
+    disk.sh(`mount -o remount,size=64m ${machine.stateDir}`);
+    expect(await disk.ags('restart', 'full')).toMatchObject({ code: 0 });
+    expect(machine.git('show', 'ags/full:a.txt')).toBe('1\n');
+  });
+
+  test('a disk that an agent fills: what fits is kept, and comes out once there is room', async () => {
+    using machine = prepare(caller);
+    using disk = await openDisk(machine, small(machine, machine.stateDir, '12m'));
+    const run = await disk.ags(
+      'start',
+      'filler',
+      'write: a.txt 1 // run: cat /dev/zero > big.bin // run: rm big.bin',
+      '--agent',
+      'demo',
+    );
+    expect(run.stdout + run.stderr).toContain('No space left on device');
+    disk.sh(`mount -o remount,size=64m ${machine.stateDir}`);
+    expect(await disk.ags('diff', 'filler', '--name-only')).toMatchObject({ code: 0, stdout: 'a.txt\n' });
+    expect(await disk.ags('merge', 'filler', '-y')).toMatchObject({ code: 0 });
+    expect(machine.git('show', 'HEAD:a.txt')).toBe('1\n');
+  });
 });
+
+function commitLarge(machine: Machine): void {
+  writeFileSync(join(machine.project, 'large.bin'), randomBytes(12 * 2 ** 20));
+  giveTo(machine.project, machine.uid);
+  machine.git('add', '-A');
+  machine.git('commit', '-qm', 'large');
+}

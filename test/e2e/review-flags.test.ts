@@ -163,7 +163,7 @@ describe.each(CALLERS.slice(-1))('as %s', (caller) => {
     });
     expect(await machine.ags(['diff', task, 'src/a.txt', '--stat'])).toMatchObject({
       code: 0,
-      stdout: 'MODIFIED  src/a.txt\n',
+      stdout: 'MODIFIED  src/a.txt  +1 -1\n1 file, +1 -1\n',
     });
     expect(await machine.ags(['diff', task, 'src', '--name-only'])).toMatchObject({
       code: 0,

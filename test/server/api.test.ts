@@ -242,7 +242,7 @@ test('what nobody needs is listed and removed; changes that nobody has decided a
 
 test('"ags web" finds the server that runs and gets a link that works', async () => {
   const found = await machine.ags(['web', '--print', '--port', String(machine.server.port)]);
-  expect(found.stdout).toMatch(/^http:\/\/ags\.localhost:\d+\/enter\?token=[\w-]+\n$/);
+  expect(found.stdout).toMatch(/^http:\/\/ags-[0-9a-f]{20}\.localhost:\d+\/enter\?token=[\w-]+\n$/);
   const status = execFileSync('curl', ['-s', '-o', '/dev/null', '-w', '%{http_code}', found.stdout.trim()]);
   expect(String(status)).toBe('303');
 });

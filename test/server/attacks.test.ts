@@ -48,6 +48,7 @@ describe('A127: another page of the same browser', () => {
     ['of our port under another name', () => ({ cookie, origin: own.replace('127.0.0.1', 'localhost'), ...JSON_TYPE })],
     ['in a frame without an origin', () => ({ cookie, origin: 'null', ...JSON_TYPE })],
     ['that does not say where it is', () => ({ cookie, ...JSON_TYPE })],
+    ['with a password in the address', () => ({ cookie, authorization: 'Basic eDp5', ...JSON_TYPE })],
     ['that the browser calls same-site', () => ({ cookie, origin: own, 'sec-fetch-site': 'same-site', ...JSON_TYPE })],
     [
       'with the key, stolen',
@@ -91,14 +92,18 @@ describe('A129: a name of somebody else that leads here', () => {
     async (host) => {
       const { port } = machine.server;
       const name = host.includes(':') ? host : `${host}:${host === '127.0.0.1' ? 1 : port}`;
-      for (const path of ['/', '/api/tasks', '/enter?token=x', '/assets/x.js'])
-        expect(codeOf(await raw('GET', path, { host: name, cookie }))).toEqual([421, 'request.host']);
+      for (const path of ['/', '/api/tasks', '/enter?token=x', '/assets/x.js']) {
+        const answer = await raw('GET', path, { host: name, cookie });
+        expect(codeOf(answer)).toEqual([421, 'request.host']);
+        expect(answer.text).not.toContain(new URL(machine.server.link).hostname);
+      }
       await expect(listen(machine.server, { host: name, cookie, origin: `http://${name}` })).rejects.toThrow('421');
     },
   );
 
   test('our own names are', async () => {
-    for (const name of ['ags.localhost', '127.0.0.1', 'localhost', '[::1]'])
+    const { hostname } = new URL(machine.server.link);
+    for (const name of [hostname, '127.0.0.1', 'localhost', '[::1]'])
       expect((await raw('GET', '/api/tasks', { host: `${name}:${machine.server.port}`, cookie })).status).toBe(200);
   });
 });
@@ -132,6 +137,7 @@ describe('A130: the way in', () => {
     const made = await raw('POST', '/api/entries', { authorization: `Bearer ${machine.server.key}` });
     const { path } = made.json as { path: string };
     expect((await raw('HEAD', path, { host })).status).toBe(405);
+    expect((await raw('GET', path, { host, 'sec-purpose': 'prefetch;prerender' })).status).toBe(503);
     const entered = await raw('GET', path, { host, referer: 'https://elsewhere.example/' });
     expect([entered.status, entered.headers.location, entered.headers['referrer-policy']]).toEqual([
       303,
@@ -151,13 +157,18 @@ describe('A130: the way in', () => {
       const sent = await raw('GET', path, { host: `${name}:${machine.server.port}` });
       expect([sent.status, sent.headers.location, sent.headers['set-cookie']]).toEqual([
         303,
-        `http://ags.localhost:${machine.server.port}${path}`,
+        `${new URL(machine.server.link).origin}${path}`,
         undefined,
       ]);
     }
-    const entered = await raw('GET', path, { host: `ags.localhost:${machine.server.port}` });
+    const { host } = new URL(machine.server.link);
+    const entered = await raw('GET', path, { host });
     expect(entered.headers['set-cookie']?.[0]).toMatch(/^ags=/);
     expect(entered.headers['set-cookie']?.[0]).not.toMatch(/domain/i);
+    // The name is for those who have a good link: it keeps the session from other ports.
+    expect(host).toMatch(/^ags-[0-9a-f]{20}\.localhost:/);
+    const used = await raw('GET', path, { host: `localhost:${machine.server.port}` });
+    expect([used.status, JSON.stringify([used.headers, used.text])]).toEqual([403, expect.not.stringContaining(host)]);
   });
 
   test('files are for their owner alone, and of sessions there are hashes', () => {
@@ -211,7 +222,7 @@ test('A131: no answer can be framed, sniffed or made to run a script that is not
     expect(headers['cross-origin-resource-policy']).toBe('same-origin');
     expect(text).not.toMatch(/<script(?![^>]*\bsrc=)|\son\w+=/);
   }
-  expect(answers.map(({ status }) => status)).toEqual([200, 401, 200, 401, 403, 303, 200, 421]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 401, 200, 401, 403, 403, 200, 421]);
 });
 
 test('A125: what an agent wrote is data in JSON, with a type that no browser renders', async () => {

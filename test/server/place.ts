@@ -140,6 +140,8 @@ export interface Listener {
   readonly socket: WebSocket;
   /** Of a terminal: waits until this is on the screen. */
   sees(text: string): Promise<void>;
+  /** All that was drawn on it so far. */
+  drawn(): string;
   /** Why it was closed. */
   readonly closed: Promise<string>;
 }
@@ -166,6 +168,7 @@ export function listen(server: RunningServer, headers?: Record<string, string>, 
   const listener: Listener = {
     messages,
     socket,
+    drawn: () => screen.text,
     sees: (text) =>
       new Promise((found) => {
         screen.look = () => void (screen.text.includes(text) && found());

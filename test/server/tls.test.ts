@@ -38,3 +38,14 @@ test('another address is served with TLS, and its cookie never goes without', as
     child.kill('SIGKILL');
   }
 });
+
+test('a certificate that cannot be read or used is named', async () => {
+  using machine = createMachine(CALLERS.at(-1) ?? 'user');
+  const serve = (cert: string) =>
+    machine.ags(['serve', '--host', '127.0.0.2', '--port', '0', '--cert', cert, '--key', '/etc/hosts']);
+  expect(await serve('/etc/hosts')).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be used') });
+  expect(await serve('/nowhere.pem')).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('there is no such file'),
+  });
+});

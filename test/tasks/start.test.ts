@@ -322,6 +322,10 @@ test('mistakes are told before anything is made', async () => {
     2,
     'ags: --max-cost is an amount in dollars such as 2.50, not "much".',
   ]);
+  expect(await said('--file', '/nowhere.md', '-a', 'demo')).toEqual([
+    3,
+    'ags: /nowhere.md cannot be read: there is no such file.',
+  ]);
   expect(machine.tasks()).toEqual([]);
   machine.git('branch', 'ags/taken');
   expect(await said('taken', 'x', '-a', 'demo')).toEqual([2, 'ags: There is a task or a branch called taken already.']);

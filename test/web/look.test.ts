@@ -172,7 +172,7 @@ test('every stop of the Tab key can be seen, and nothing moves for those who wan
   expect(await page.evaluate<number>('document.getAnimations().length')).toBe(0);
 });
 
-test('what an agent or a goal says stays words: nothing runs, nothing is loaded, nothing hides', async () => {
+test('A121, A125, A126: what an agent or a goal says stays words: nothing runs, nothing is loaded, nothing hides', async () => {
   await using window = await place.open(place.task('hostile'));
   const { page, complaints } = window;
   await page.getByText('Failed: ').first().waitFor();

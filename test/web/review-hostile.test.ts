@@ -17,7 +17,7 @@ printf 'not utf-8 \\377\\376\\n' > bytes.txt
 printf 'windows\\r\\n' > crlf.txt
 `;
 
-test('markup, escapes, reordering characters and endless lines in names and contents are inert', async () => {
+test('A122, A125: markup, escapes, reordering characters and endless lines in names and contents are inert', async () => {
   await using place = await createReviews(
     { 'make.sh': MAKE, 'work/crlf.txt': 'windows\n' },
     { hostile: 'run: sh make.sh' },

@@ -78,6 +78,7 @@ test('who needs somebody comes first, and attempts stand together where the most
       state: 'ready',
       agent: 'demo',
       blockedHosts: [],
+      checks: null,
     }) as unknown as ApiTask;
   const tasks = [
     task('old', 'rest', 1),

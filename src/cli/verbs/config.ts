@@ -115,6 +115,16 @@ function rowsOf(config: EffectiveConfig): Row[] {
       origin: command.origin,
     })),
     ...taskRows(config, one),
+    ...config.checks.run.map(({ name, run }, i): Row => ({
+      name: `checks[${i}]`,
+      value: name === run ? run : `${name}: ${run}`,
+      origin: config.origins[`checks[${i}]`] ?? '',
+    })),
+    one(
+      'checks.timeout',
+      config.checks.timeoutSeconds === null ? 'none' : formatDuration(config.checks.timeoutSeconds),
+    ),
+    one('merge.check', config.mergeCheck),
     ...many('review.risky', config.risky),
   ];
 }
@@ -242,6 +252,8 @@ const KEYS = [
   'tasks.time',
   'tasks.cost',
   'tasks.turns',
+  'checks',
+  'merge',
   'review',
   'review.risky',
 ];

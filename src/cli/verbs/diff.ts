@@ -11,7 +11,7 @@ const verb: Verb = {
     'Compares what the sandbox left with your files as they are now; what an agent did, with the commit it started from. Nothing is taken.',
   examples: ['ags diff', 'ags diff npm-test-4kd2 src/', 'ags diff @ --stat', 'ags diff --name-only'],
   options: {
-    stat: { type: 'boolean', about: 'one line per file' },
+    stat: { type: 'boolean', about: 'one line per file, with how many lines came and went' },
     'name-only': { type: 'boolean', about: 'names only' },
     json: { type: 'boolean', about: 'the changes as JSON' },
   },
@@ -46,18 +46,21 @@ const verb: Verb = {
       return EXIT.done;
     }
     if (changes.length === 0) ctx.stderr.write(`${task.task.name} changed nothing.\n`);
+    if (args.values['stat'] === true && args.values['name-only'] !== true) {
+      const { statLines } = await import('../stat-lines.ts');
+      ctx.stdout.write((await statLines(review, changes, paint)).map((line) => `${line}\n`).join(''));
+      return EXIT.done;
+    }
     for (const change of changes) {
       const lines =
         args.values['name-only'] === true
           ? [visible(change.path)]
-          : args.values['stat'] === true
-            ? [changeLine(change, paint)]
-            : [
-                changeLine(change, paint),
-                ...reasonLines(change, paint),
-                ...paintDiff((await readDiff(review, change)).lines, paint),
-                '',
-              ];
+          : [
+              changeLine(change, paint),
+              ...reasonLines(change, paint),
+              ...paintDiff((await readDiff(review, change)).lines, paint),
+              '',
+            ];
       ctx.stdout.write(`${lines.join('\n')}\n`);
     }
     return EXIT.done;

@@ -139,10 +139,12 @@ const STATES = {
 
 function changesOf(task: TaskRow): string {
   if (task.live || task.state === 'damaged') return '';
-  if (task.changes === null) return task.changed ? 'yes' : 'none';
+  const checks = task.checks === null ? '' : `, checks ${task.checks.state}`;
+  if (task.changes === null) return task.changed ? `yes${checks}` : 'none';
   if (task.changes.files === 0) return 'none';
   const cost = task.costMicros === null ? '' : `, $${(task.costMicros / 1e6).toFixed(2)}`;
-  return `${count(task.changes.files, 'file')}${task.changes.risky === 0 || task.changes.risky === null ? '' : `, ${task.changes.risky} risky`}${cost}`;
+  const risky = task.changes.risky === 0 || task.changes.risky === null ? '' : `, ${task.changes.risky} risky`;
+  return `${count(task.changes.files, 'file')}${risky}${cost}${checks}`;
 }
 
 function listDocument(listing: Listing): unknown {

@@ -1,6 +1,8 @@
 // cli/verbs/merge.ts: `ags merge [task] [paths...]`.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
-import type { MergePlan } from '../../tasks/merge.ts';
+import type { StoredTask } from '../../store/tasks.ts';
+import type { Merge, MergePlan, MergeRequest } from '../../tasks/merge.ts';
+import type { MergeRules } from '../../tasks/merge-checks.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
@@ -13,6 +15,7 @@ const verb: Verb = {
     'ags merge @ src/ docs/readme.md',
     'ags merge @ --risky package.json --into develop',
     'ags merge @ --keep-commits',
+    'ags merge @ --check',
     'ags merge @ --dry-run',
   ],
   options: {
@@ -21,15 +24,16 @@ const verb: Verb = {
     'keep-commits': { type: 'boolean', about: "keep the agent's own commits" },
     message: { type: 'string', short: 'm', value: 'text', about: 'the text of the commit' },
     risky: { type: 'string', multiple: true, value: 'path', about: 'take this one file that can run code; exact path' },
+    check: { type: 'boolean', about: 'run the checks first (ags check), and merge only if all pass' },
     'dry-run': { type: 'boolean', about: 'say what would be merged, and change nothing' },
     yes: { type: 'boolean', short: 'y', about: 'do not ask' },
     json: { type: 'boolean', about: 'what was merged, as JSON' },
   },
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
-    const { openMerge } = await import('../../tasks/merge.ts');
+    const { mergeRules } = await import('../../tasks/merge-checks.ts');
     const { riskyPatterns } = await import('../../tasks/risky-patterns.ts');
-    const { LOOKING, meanwhile } = await import('../meanwhile.ts');
+    const { meanwhile } = await import('../meanwhile.ts');
     const { values } = args;
     if (values['squash'] === true && values['keep-commits'] === true)
       throw new AgsError('usage.invalid', '--squash and --keep-commits contradict each other.');
@@ -38,19 +42,23 @@ const verb: Verb = {
       work: true,
     });
     const { name } = task.task;
-    const opening = openMerge(ctx.world, task, {
+    const request = {
       paths: args.positionals.slice(1),
       risky: (values['risky'] as string[] | undefined) ?? [],
       riskyPatterns: await riskyPatterns(ctx.world, task.task.project),
       into: values['into'] as string | undefined,
       keepCommits: values['keep-commits'] === true,
       message: values['message'] as string | undefined,
-    });
-    using merge = await meanwhile(ctx, LOOKING, opening);
-    const { plan } = merge;
+    };
     const dry = values['dry-run'] === true;
+    const rules = await mergeRules(ctx.world, task.task.project);
+    const check = !dry && (values['check'] === true || rules.required);
+    const opened = await openChecked(ctx, task, request, { check, rules, quiet: values['json'] === true });
+    if (typeof opened === 'number') return opened;
+    using merge = opened;
+    const { plan } = merge;
     const ask = !dry && values['yes'] !== true && values['json'] !== true && ctx.terminal.stdin && ctx.terminal.stderr;
-    if (plan.to !== null && (dry || ask)) await show(plan, name, ctx);
+    if (plan.to !== null && (dry || ask)) await show(plan, task, rules, ctx);
     if (plan.to !== null && ask && !/^y(es)?$/i.test(await ctx.ask('Merge? [y/N] '))) {
       ctx.stderr.write('Nothing was merged.\n');
       return EXIT.cancelled;
@@ -66,7 +74,39 @@ const verb: Verb = {
 };
 export default verb;
 
-async function show(plan: MergePlan, name: string, ctx: Context): Promise<void> {
+/** With `check` after the checks have passed for exactly what is merged; a number: they have not, and it is the exit status. */
+async function openChecked(
+  ctx: Context,
+  task: StoredTask,
+  request: MergeRequest,
+  { check, rules, quiet }: { check: boolean; rules: MergeRules; quiet: boolean },
+): Promise<Merge | number> {
+  const { openMerge } = await import('../../tasks/merge.ts');
+  const { havePassed } = await import('../../tasks/merge-checks.ts');
+  const { LOOKING, meanwhile } = await import('../meanwhile.ts');
+  const first = await meanwhile(ctx, LOOKING, openMerge(ctx.world, task, request));
+  const { tree, to } = first.plan;
+  if (!check || to === null || havePassed(task, tree, rules.checks)) return first;
+  // Others may merge while they run.
+  first[Symbol.dispose]();
+  const { runChecksHere, tellChecks } = await import('../run-checks.ts');
+  const file = await runChecksHere(ctx, task, { ...request, commands: [] }, { quiet });
+  if (!quiet || file.state !== 'passed') await tellChecks(ctx, task, file);
+  if (file.state !== 'passed') {
+    ctx.stderr.write('Nothing was merged.\n');
+    return file.state === 'failed' ? EXIT.checks : EXIT.cancelled;
+  }
+  const merge = await meanwhile(ctx, LOOKING, openMerge(ctx.world, task, request));
+  if (merge.plan.tree === file.tree) return merge;
+  merge[Symbol.dispose]();
+  throw new AgsError('project.changed', 'The branch has moved while the checks ran; nothing was merged.', {
+    hint: 'Try it again.',
+  });
+}
+
+async function show(plan: MergePlan, task: StoredTask, rules: MergeRules, ctx: Context): Promise<void> {
+  const { checksFor } = await import('../../tasks/merge-checks.ts');
+  const { age } = await import('../format.ts');
   const { changeLine } = await import('../show-change.ts');
   const { createPaint } = await import('../colour.ts');
   const { count } = await import('../format.ts');
@@ -74,8 +114,15 @@ async function show(plan: MergePlan, name: string, ctx: Context): Promise<void> 
   const paint = createPaint(ctx.colour);
   const lines = plan.take.slice(0, SHOWN).map((change) => `  ${changeLine(change, paint)}`);
   const more = plan.take.length > SHOWN ? [`  and ${plan.take.length - SHOWN} more`] : [];
+  const last = checksFor(task, plan.tree);
+  const said =
+    last === null
+      ? rules.checks.run.length === 0
+        ? []
+        : ['checks: not run for this selection']
+      : [`checks: ${last.state} ${age(ctx.now().getTime() - (last.endedAtMs ?? 0))} ago`];
   ctx.stderr.write(
-    `${[`${name}: ${count(plan.take.length, 'file')} onto ${visible(plan.ref.replace('refs/heads/', ''))}`, ...lines, ...more].join('\n')}\n`,
+    `${[`${task.task.name}: ${count(plan.take.length, 'file')} onto ${visible(plan.ref.replace('refs/heads/', ''))}`, ...lines, ...more, ...said].join('\n')}\n`,
   );
 }
 

@@ -62,7 +62,8 @@ async function reviewByFlags(
 ): Promise<number> {
   const { openReview } = await import('../../tasks/review.ts');
   const { select } = await import('../../review/selection.ts');
-  const { count, describe, summary } = await import('../review-session.ts');
+  const { count } = await import('../format.ts');
+  const { describe, summary } = await import('../review-session.ts');
   const list = (name: string): string[] => (args.values[name] as string[] | undefined) ?? [];
   const ignored = args.values['ignored'];
   if (ignored !== undefined && ignored !== 'discard' && ignored !== 'review')

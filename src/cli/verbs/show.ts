@@ -4,6 +4,7 @@ import { isUnderWay } from '../../protocol/run-state.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { formatDuration } from '../../lib/units.ts';
 import type { StoredTask } from '../../store/tasks.ts';
+import { age } from '../format.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
@@ -47,6 +48,7 @@ async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<vo
     ],
     ...(facts.used === null ? [] : [['used', facts.used] as [string, string]]),
     ...(facts.changes === null ? [] : [['changes', facts.changes] as [string, string]]),
+    ...(facts.checks === null ? [] : [['checks', checksText(facts.checks, ctx)] as [string, string]]),
     ...(facts.denied.length === 0 ? [] : [['refused', facts.denied.join(', ')] as [string, string]]),
     ...(facts.sandbox === '' ? [] : [['sandbox', facts.sandbox] as [string, string]]),
   ];
@@ -59,6 +61,12 @@ async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<vo
     ctx.stdout.write(`\n${showEvent(facts.lastWord, eventStyle(ctx, false))}`);
   }
   ctx.stderr.write(nextSteps(stored));
+}
+
+function checksText({ state, passed, of, name, line, endedAtMs }: NonNullable<Facts['checks']>, ctx: Context): string {
+  const ago = endedAtMs === null ? '' : `, ${age(ctx.now().getTime() - endedAtMs)} ago`;
+  const which = name === null ? '' : `: ${name}${line === null ? '' : ` (${line})`}`;
+  return `${state}${which}, ${passed} of ${of} passed${ago}`;
 }
 
 /** What a person would want to do next, as commands. */

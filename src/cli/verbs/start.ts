@@ -1,7 +1,7 @@
 // cli/verbs/start.ts: `ags start [name] "<goal>"`.
-import { readFileSync } from 'node:fs';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { parseDuration } from '../../lib/units.ts';
+import { readGiven } from '../read-given.ts';
 import { inProject, RUN_OPTIONS, runFlags } from '../run-options.ts';
 import type { Arguments, Context, Option, Verb } from '../verb.ts';
 
@@ -95,7 +95,7 @@ function readGoals(args: Arguments): { name: string | null; text: string }[] {
   if (file !== null) {
     if (one !== undefined)
       throw new AgsError('usage.invalid', 'A goal was given on the command line and a file of goals as well.');
-    const goals = splitGoals(readFileSync(file === '-' ? 0 : file, 'utf8'));
+    const goals = splitGoals(readGiven('--file', file).toString('utf8'));
     if (goals.length === 0) throw new AgsError('usage.invalid', `There is no goal in ${file}.`);
     return goals.map((text) => ({ name: null, text }));
   }

@@ -71,6 +71,7 @@ export const ACTIONS = {
   space: action('Review', 'Hide or show changes in white space', 'w'),
   'copy-link': action('Review', 'Copy a link to the line', 'y'),
   fold: action('Review', 'Fold or open the file', 'z'),
+  checks: action('Review', 'Run the checks', 't'),
   merge: action('Review', 'Go to the merge button', 'm'),
 
   'network-allow': action('Network', 'Allow for this run', 'a'),

@@ -12,6 +12,7 @@ export const keys = {
   search: (project: string, q: string) => ['search', project, q] as const,
   task: (task: string) => ['task', task] as const,
   changes: (task: string) => ['changes', task] as const,
+  checks: (task: string) => ['checks', task] as const,
   network: (project: string, task: string | null) => ['network', project, task] as const,
   storage: ['storage'] as const,
 };

@@ -7,6 +7,7 @@ import { useTaskActions } from '../tasks/task-actions.tsx';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
+import { ChecksWords } from '../ui/checks-words.tsx';
 import { Cost, DiffStat, Elapsed } from '../ui/figures.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 
@@ -40,6 +41,9 @@ export function AttemptTable({ a, b }: { a: Side; b: Side }): ReactNode {
         {row('Agent', ({ task }) => cleanLine(task.agentTitle ?? task.agent ?? 'a command'))}
         {row('State', ({ task }) => (
           <StateBadge state={task.state} />
+        ))}
+        {row('Checks', ({ task }) => (
+          <ChecksWords checks={task.checks} />
         ))}
         {row('Time, cost', ({ task }) => (
           <span className="flex gap-3">

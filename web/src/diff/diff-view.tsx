@@ -153,7 +153,7 @@ function View({
     <CodeView<string>
       ref={view}
       containerRef={setBox}
-      className="diff-view h-full overflow-y-auto outline-offset-[-2px]"
+      className="diff-view h-full overflow-y-auto contain-strict outline-offset-[-2px]"
       items={items}
       options={options}
       selectedLines={selectedLines}

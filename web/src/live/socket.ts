@@ -30,7 +30,8 @@ export interface Live {
 }
 
 const FIRST_DELAY_MS = 500;
-const LONGEST_DELAY_MS = 8000;
+/** A try costs next to nothing, and whoever has started the server again looks at the page. */
+const LONGEST_DELAY_MS = 2000;
 
 export function connectLive(path = '/api/live'): Live {
   const topics = new Map<string, Set<TopicListener>>();
@@ -56,6 +57,8 @@ export function connectLive(path = '/api/live'): Live {
 
   function open(): void {
     clearTimeout(timer);
+    // One that is being tried is enough: two that both succeed would tell everything twice.
+    if (socket !== null) return;
     const opened = new WebSocket(socketAddress(path));
     socket = opened;
     opened.addEventListener('open', () => {
@@ -82,7 +85,12 @@ export function connectLive(path = '/api/live'): Live {
     timer = setTimeout(open, wait);
   }
 
+  const retryNow = (): void => {
+    if (connection.state === 'lost') open();
+  };
   open();
+  // Browsers let the clock of a tab that nobody sees tick once a minute.
+  document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && retryNow());
   return {
     subscribe(topic, listener) {
       const listeners = topics.get(topic) ?? new Set();
@@ -105,8 +113,6 @@ export function connectLive(path = '/api/live'): Live {
       returns.add(returned);
       return () => returns.delete(returned);
     },
-    retryNow() {
-      if (connection.state === 'lost') open();
-    },
+    retryNow,
   };
 }

@@ -24,20 +24,20 @@ export function useNetwork(project: string, task: string | null): UseQueryResult
     .join(' ');
   useEffect(() => {
     if (running === '') return undefined;
-    let [ended, reading, stale] = [false, false, false];
+    const end = new AbortController();
+    let [reading, stale] = [false, false];
     const readAgain = async (): Promise<void> => {
       stale = true;
       if (reading) return;
       reading = true;
-      while (stale) {
-        if (ended) return;
+      while (stale && !end.signal.aborted) {
         stale = false;
         await client.invalidateQueries({ queryKey: keys.network(project, task) });
         await new Promise((done) => setTimeout(done, READ_EVERY_MS));
       }
       reading = false;
     };
-    const ends = running.split(' ').map((id) => {
+    const leaving = running.split(' ').map((id) => {
       // No number of the server is as low: its first answer is that all is to be read, and after it nothing is missed.
       let seq = 0;
       return live.subscribe(`network:${id}`, {
@@ -49,8 +49,8 @@ export function useNetwork(project: string, task: string | null): UseQueryResult
       });
     });
     return () => {
-      ended = true;
-      for (const end of ends) end();
+      end.abort();
+      for (const leave of leaving) leave();
     };
   }, [live, client, running, project, task]);
   return query;

@@ -14,6 +14,7 @@ import { FIELD } from '../ui/fields.tsx';
 import { ChoiceChip, Menu, MenuItem } from '../ui/menu.tsx';
 import { Failure } from '../ui/states.tsx';
 import { say } from '../ui/toasts.tsx';
+import { ChecksBar } from './checks-bar.tsx';
 import { selectionOf } from './choice.ts';
 import { ConflictHelp } from './conflict.tsx';
 import { NewBranch } from './new-branch.tsx';
@@ -96,6 +97,11 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
         />
       </div>
       <Outlook trial={trial.data} trying={trial.isFetching} error={trial.error} count={count} />
+      <ChecksBar
+        task={task}
+        selection={{ ...selection, into: create ?? into, create: create !== null }}
+        trial={trial.isFetching || trial.isPlaceholderData ? undefined : trial.data}
+      />
       <textarea
         aria-label="Message of the commit"
         placeholder={cleanLine(task.title, 120)}

@@ -182,7 +182,7 @@ export function createFold(): Fold {
     'events.lost': (e) =>
       void add(e, { kind: 'note', tone: 'warn', text: `${number(e['count'])} events were left out: the log is full.` }),
   };
-  return { items, push: (event) => READ[event.type]?.(event) };
+  return { items, push: (event) => (Object.hasOwn(READ, event.type) ? READ[event.type]?.(event) : undefined) };
 }
 
 type Steps = ItemOf<'prepare'>['steps'];

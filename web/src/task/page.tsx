@@ -1,7 +1,7 @@
 // web/src/task/page.tsx: one task, live: what its agent does on the left, what came of it on the right.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect, useMemo } from 'react';
+import { lazy, Suspense, useEffect, useMemo, useRef } from 'react';
 import type { ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
 import { useAction } from '../actions/registry.ts';
@@ -121,17 +121,28 @@ function useSend(task: string) {
   });
 }
 
-/** What a row does not carry (files, asks, what can be done) is read again after events that change it. */
+/** What a row does not carry (files, asks, what can be done) is read again after events that change it, however many come. */
 function useFreshDetail(task: string, { events, version }: EventLogState): void {
   const client = useQueryClient();
   const last = events.findLast(({ type }) => CHANGING.test(type))?.seq ?? 0;
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
-    if (version < 2) return undefined;
-    const timer = setTimeout(() => void client.invalidateQueries({ queryKey: keys.task(task) }), 250);
-    return () => clearTimeout(timer);
+    if (version < 2) return;
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined;
+      void client.invalidateQueries({ queryKey: keys.task(task) });
+    }, REREAD_MS);
     // Only a further event of these kinds matters.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [client, task, last]);
+  useEffect(
+    () => () => {
+      clearTimeout(timer.current);
+      timer.current = undefined;
+    },
+    [task],
+  );
 }
 
+const REREAD_MS = 300;
 const CHANGING = /^(run\.|turn\.|network\.|changes\.|agent\.(asked|used|finished)|message\.|tool\.finished)/;

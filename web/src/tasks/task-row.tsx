@@ -7,6 +7,7 @@ import type { ApiTask } from '../../../src/protocol/api.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Button, IconButton, LinkButton } from '../ui/button.tsx';
 import { Checkbox } from '../ui/fields.tsx';
+import { ChecksWords } from '../ui/checks-words.tsx';
 import { Cost, DiffStat, Elapsed, Files } from '../ui/figures.tsx';
 import { Menu, MenuItem } from '../ui/menu.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
@@ -110,6 +111,7 @@ function Doing({ task }: { task: ApiTask }): ReactNode {
           {cleanLine(words, 160)}
         </p>
       )}
+      {task.checks === null ? null : <ChecksWords checks={task.checks} brief />}
       {blocked.length === 0 ? null : (
         <p
           className="flex min-w-0 items-center gap-1 text-bad"

@@ -1,5 +1,6 @@
 // web/src/text/markdown.tsx: what an agent says, with headings, lists and code.
-// Invariant: no raw HTML, no images (loading one would tell somebody), links to http and https alone and with their host to be seen.
+// Invariants: no raw HTML, no images (loading one would tell somebody), links to http and https alone and with their host to be seen;
+// what would keep the browser busy, or nest deeper than it can draw, is shown as it was written.
 import Markdown from 'react-markdown';
 import type { Components } from 'react-markdown';
 import { memo } from 'react';
@@ -46,6 +47,7 @@ const COMPONENTS: Components = {
 };
 
 export const Words = memo(function Words({ text }: { text: string }): ReactNode {
+  if (isTooMuch(text)) return <p className="max-w-[80ch] whitespace-pre-wrap wrap-anywhere">{clean(text)}</p>;
   return (
     <div className="max-w-[80ch] wrap-anywhere">
       <Markdown skipHtml={false} components={COMPONENTS} urlTransform={(url) => url}>
@@ -78,4 +80,15 @@ function hostOf(href: string): string | null {
   } catch {
     return null;
   }
+}
+
+const LONGEST = 40_000;
+/** Reading them costs more than their number. */
+const MOST_SIGNS = 1000;
+const SIGNS = /[[*_`<&!~]/g;
+/** Quotes and lists within each other, on one line or by being further in on each. */
+const DEEP = /^(?:[ \t]{0,3}(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]))){10}|^[ \t]{40}/m;
+
+function isTooMuch(text: string): boolean {
+  return text.length > LONGEST || DEEP.test(text) || (text.match(SIGNS)?.length ?? 0) > MOST_SIGNS;
 }

@@ -1,0 +1,145 @@
+// bench/page/return.mjs: the server is started anew while tasks speak: how soon is a page live again, and has it all events?
+import { join } from 'node:path';
+import { count, ms, summary } from '../stats.mjs';
+import { quiet, wait } from '../world.mjs';
+import { startHelper } from './helper.mjs';
+import { makePlace, usualEvent } from './place.mjs';
+import { openTab } from './tab.mjs';
+
+const LIMIT_S = 3;
+const FEED = '[role="feed"]';
+
+export async function benchReturn(world, browser, plain, { tasks, live, perSecond, rounds, awayMs }) {
+  const place = makePlace(world, 'return');
+  const ids = Array.from({ length: live }, (_, i) => `task-${i}`);
+  // The one that began last.
+  const watched = ids.at(-1);
+  // Nobody has to look at the others, so that those that run are at the top of the list.
+  for (let i = 0; i < tasks; i += 1)
+    place.add(`task-${i}`, { number: i, ended: 'merged', live: i < live, events: i < live ? [] : [usualEvent(0)] });
+  place.settle();
+  const talker = startHelper('talk');
+  let server = await place.serve();
+  try {
+    const context = await browser.window({ link: server.link });
+    const second = await browser.window({ cookies: await context.cookies() });
+    const tabs = {
+      list: await openTab(context, server.home, '[data-task]'),
+      task: await openTab(second, `${server.home}/t/${watched}`, 'article'),
+    };
+    await quiet(world);
+    talker.tell({ tasksDir: join(place.state, 'tasks'), ids, perSecond, seconds: null, numbered: true });
+    const told = talker.answer();
+    told.catch(() => undefined);
+    const restart = async (pauseMs) => {
+      const began = performance.now();
+      await server.stop();
+      await wait(pauseMs);
+      const startedMs = performance.now();
+      server = await place.serve(server.port);
+      const servesMs = performance.now();
+      const { last } = await server.get(`/api/tasks/${watched}/events?limit=1`);
+      // An event that was not said yet when the server was there again.
+      const [list, task] = await Promise.all([
+        showsSince(tabs.list, `[data-task="${watched}"]`, last + 1),
+        showsSince(tabs.task, FEED, last + 1),
+      ]);
+      return {
+        startMs: servesMs - startedMs,
+        listMs: list - servesMs,
+        taskMs: task - servesMs,
+        allMs: Math.max(list, task) - began - pauseMs,
+      };
+    };
+    const short = [];
+    for (let round = 0; round < rounds; round += 1) {
+      short.push(await restart(0));
+      await wait(1000);
+    }
+    const long = [await restart(awayMs)];
+    talker.tell('stop');
+    const last = new Map((await told).last).get(watched);
+    await showsSince(tabs.task, FEED, last);
+    return section({ tasks, live, perSecond, rounds, awayMs, short, long, shown: await numbersOf(tabs.task), last });
+  } finally {
+    await server.stop();
+    for (const one of [talker, place]) one.close();
+  }
+}
+
+/** When it says a number that is at least this. */
+async function showsSince({ page }, selector, wanted) {
+  await page.waitForFunction(
+    ([of, least]) => {
+      const numbers = [...(document.querySelector(of)?.textContent.matchAll(/This is event (\d+) of it/g) ?? [])];
+      return numbers.some(([, n]) => Number(n) >= least);
+    },
+    [selector, wanted],
+    { polling: 'raf' },
+  );
+  return performance.now();
+}
+
+/** Of every event that the timeline has, from its beginning to its end, by its place. */
+async function numbersOf({ page }) {
+  return page.evaluate(async (feed) => {
+    const box = document.querySelector(feed);
+    const frame = () => new Promise(requestAnimationFrame);
+    const found = new Map();
+    box.scrollTop = 0;
+    for (let still = 0; still < 10;) {
+      await frame();
+      await frame();
+      for (const item of box.querySelectorAll('article')) {
+        const n = /This is event (\d+) of it/.exec(item.textContent)?.[1];
+        if (n !== undefined) found.set(Number(item.dataset.index), Number(n));
+      }
+      const before = box.scrollTop;
+      box.scrollTop += box.clientHeight / 2;
+      still = box.scrollTop === before ? still + 1 : 0;
+    }
+    return [...found].sort(([a], [b]) => a - b).map(([, n]) => n);
+  }, FEED);
+}
+
+function section({ tasks, live, perSecond, rounds, awayMs, short, long, shown, last }) {
+  const wanted = Array.from({ length: last - 1 }, (_, i) => i + 2);
+  const there = new Set(shown);
+  const lost = wanted.filter((n) => !there.has(n)).length;
+  const doubled = shown.length - there.size;
+  const unordered = shown.filter((n, i) => i > 0 && n < shown[i - 1]).length;
+  const row = (name, runs) => [
+    name,
+    ms(runs.map((one) => one.startMs)),
+    ms(runs.map((one) => one.listMs)),
+    ms(runs.map((one) => one.taskMs)),
+    ms(runs.map((one) => one.allMs)),
+  ];
+  return {
+    title: 'a server that is started anew',
+    text: `${count(tasks)} tasks, ${live} of them live with ${perSecond} events a second each, a tab on the list and one on a live task. The server is ended and started at the same port: ${rounds} times at once, and once after ${awayMs / 1000} s. A tab is live again when it shows an event that was not said yet when the server was there; "all" is from the end of the earlier server until both tabs are live, without the pause. At the end the timeline is read from its beginning: ${count(last - 1)} events were said meanwhile, ${lost} were missing, ${doubled} were there twice, ${unordered} were out of order.`,
+    tables: [
+      {
+        head: ['started again', 'the server starts in', 'the list is live after', 'the task', 'all'],
+        rows: [row('at once', short), row(`after ${awayMs / 1000} s`, long)],
+      },
+    ],
+    bars: [
+      {
+        name: 'a server started anew at once: until its tabs are live again, s',
+        value: summary(short.map((one) => one.allMs / 1000)),
+        atMost: LIMIT_S,
+      },
+      {
+        name: `a server that was away for ${awayMs / 1000} s: until its tabs are live again once it is there, s`,
+        value: summary(long.map((one) => Math.max(one.listMs, one.taskMs) / 1000)),
+        atMost: LIMIT_S,
+      },
+      {
+        name: 'a server started anew: events missing, twice or out of order',
+        value: summary([lost + doubled + unordered]),
+        atMost: 0,
+      },
+    ],
+  };
+}

@@ -1,0 +1,36 @@
+// bench/page/talk.mjs: a process that does what the agents of many tasks do: it adds events to their logs, so and so often.
+// Each task has its own moment, so that they do not all speak at once.
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { usualEvent } from './place.mjs';
+
+const SLICES = 10;
+
+process.on('message', (wish) => {
+  if (wish === 'stop') stop.abort();
+  else void talk(wish).then((sent) => process.send({ sent, last: [...last] }));
+});
+const stop = new AbortController();
+/** Of each task, the number of its last event. */
+const last = new Map();
+
+/** `numbered`: each event says its number, and is an item of its own on the page. `seconds` null: until it is told to stop. */
+async function talk({ tasksDir, ids, perSecond, seconds, numbered }) {
+  let sent = 0;
+  const began = performance.now();
+  const rounds = seconds === null ? Number.POSITIVE_INFINITY : perSecond * seconds;
+  for (let step = 0; step < rounds * SLICES && !stop.signal.aborted; step += 1) {
+    for (let i = step % SLICES; i < ids.length; i += SLICES) {
+      const id = ids[i];
+      const seq = (last.get(id) ?? 1) + 1;
+      last.set(id, seq);
+      const event = numbered ? { type: 'agent.said', text: `This is event ${seq} of it.` } : usualEvent(seq);
+      const line = { seq, at: new Date().toISOString(), task: id, ...event, prev: '' };
+      appendFileSync(join(tasksDir, id, 'events.jsonl'), `${JSON.stringify(line)}\n`);
+      sent += 1;
+    }
+    const due = began + ((step + 1) * 1000) / perSecond / SLICES;
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - performance.now())));
+  }
+  return sent;
+}

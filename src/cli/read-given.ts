@@ -1,0 +1,23 @@
+// cli/read-given.ts: a file that was named on the command line.
+import { readFileSync } from 'node:fs';
+import { AgsError } from '../protocol/errors.ts';
+import { errorCode } from '../lib/error-code.ts';
+
+const WHY: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a directory',
+  EACCES: 'you may not read it',
+  ENOTDIR: 'a part of the path is not a directory',
+};
+
+/** `-`: what comes on standard input. */
+export function readGiven(option: string, path: string): Buffer {
+  try {
+    return readFileSync(path === '-' ? 0 : path);
+  } catch (error) {
+    const code = errorCode(error) ?? '';
+    throw new AgsError('path.not-found', `${path} cannot be read: ${WHY[code] ?? code}.`, {
+      hint: `Look at what follows ${option}.`,
+    });
+  }
+}

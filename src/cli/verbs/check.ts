@@ -1,0 +1,54 @@
+// cli/verbs/check.ts: `ags check [task] [paths...]`.
+import { EXIT } from '../../protocol/errors.ts';
+import type { ChecksFile } from '../../protocol/checks.ts';
+import type { Verb } from '../verb.ts';
+
+const verb: Verb = {
+  summary: 'run the checks on what a branch would be after a merge',
+  usage: 'check [task] [paths...]',
+  about:
+    'Makes the trial merge that `ags merge` with the same arguments would make, and runs each command of `checks:` over exactly that, in a fresh sandbox: with the network rules of the project, without its secrets, and with nothing of the agent but the files that were chosen. Nothing of yours changes. The exit status is 6 if a check fails, 7 if there are conflicts.',
+  examples: [
+    'ags check fix-login-4kd2',
+    'ags check @ src/ --into develop',
+    "ags check @ --run 'npm test' --run 'npm run lint'",
+    'ags check @ --risky package.json && ags merge @ --risky package.json',
+  ],
+  options: {
+    into: { type: 'string', value: 'branch', about: 'another branch than the one it was started from' },
+    risky: { type: 'string', multiple: true, value: 'path', about: 'take this one file that can run code; exact path' },
+    run: { type: 'string', multiple: true, value: 'command', about: 'this, in place of what is configured' },
+    json: { type: 'boolean', about: 'the result as JSON; what they print is not shown' },
+  },
+  async run(args, ctx) {
+    const { findTask } = await import('../../tasks/find-task.ts');
+    const { riskyPatterns } = await import('../../tasks/risky-patterns.ts');
+    const { runChecksHere, tellChecks } = await import('../run-checks.ts');
+    const { values } = args;
+    const task = await findTask(ctx.world, args.positionals[0], {
+      say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
+      work: true,
+    });
+    const json = values['json'] === true;
+    const file = await runChecksHere(
+      ctx,
+      task,
+      {
+        paths: args.positionals.slice(1),
+        risky: (values['risky'] as string[] | undefined) ?? [],
+        riskyPatterns: await riskyPatterns(ctx.world, task.task.project),
+        into: values['into'] as string | undefined,
+        commands: (values['run'] as string[] | undefined) ?? [],
+      },
+      { quiet: json },
+    );
+    if (json) ctx.stdout.write(`${JSON.stringify({ task: task.task.name, ...resultOf(file) })}\n`);
+    else await tellChecks(ctx, task, file);
+    return file.state === 'passed' ? EXIT.done : file.state === 'failed' ? EXIT.checks : EXIT.cancelled;
+  },
+};
+export default verb;
+
+function resultOf({ runner: _runner, layers: _layers, version: _version, ...file }: ChecksFile): object {
+  return file;
+}

@@ -1,0 +1,144 @@
+// tasks/check-keeper.ts: the record of checks, in the hands of the process that runs them: what is set here is in checks.json.
+import type { CheckRecord, ChecksFile } from '../protocol/checks.ts';
+import { ownIdentity } from '../lib/liveness.ts';
+import type { ChecksConfig } from '../config/effective.ts';
+import { makeChecksDir, writeChecks } from '../store/checks.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import { openPrinted, type CheckEnd, type Printed } from './check-run.ts';
+import type { MergedBranch } from './merge-tree.ts';
+import type { World } from './world.ts';
+
+export interface ChecksListener {
+  /** What is being made ready. */
+  step(text: string): void;
+  /** The record is another one now. */
+  changed(file: ChecksFile): void;
+  /** What check number `n` prints, harmless for a terminal. */
+  printed(n: number, text: string): void;
+}
+
+export interface Keeper {
+  readonly now: ChecksFile;
+  /** Aborted when the task is gone: somebody has removed it. */
+  readonly gone: AbortSignal;
+  listen(listener: ChecksListener): void;
+  set(changes: Partial<ChecksFile>): void;
+  addFirst(check: { readonly name: string; readonly run: string }): void;
+  /** One check from its beginning to its end. */
+  during(n: number, act: (printed: Printed) => Promise<CheckEnd>): Promise<void>;
+  skip(n: number, state: 'failed' | 'ended', why: string): void;
+  skipRest(why: string): void;
+  /** `reason`: why there is no result. */
+  end(reason: string | null): ChecksFile;
+}
+
+const MOST_HOSTS = 20;
+
+export function createKeeper(
+  world: World,
+  { paths, task }: StoredTask,
+  merged: MergedBranch,
+  config: ChecksConfig,
+): Keeper {
+  const gone = new AbortController();
+  let listener: ChecksListener | null = null;
+  const nowMs = (): number => world.now().getTime();
+  let now: ChecksFile = {
+    version: 1,
+    state: 'running',
+    reason: null,
+    tree: merged.tree,
+    ref: merged.ref,
+    from: merged.from,
+    result: merged.agent.commit,
+    files: merged.take.length,
+    setup: null,
+    checks: config.run.map(waiting),
+    denied: [],
+    startedAtMs: nowMs(),
+    endedAtMs: null,
+    runner: ownIdentity(),
+    layers: [],
+  };
+  const set = (changes: Partial<ChecksFile>): void => {
+    now = { ...now, ...changes };
+    if (!writeChecks(paths, now)) gone.abort();
+    listener?.changed(now);
+  };
+  const change = (n: number, changes: Partial<CheckRecord>, more: Partial<ChecksFile> = {}): void =>
+    set({ ...more, checks: now.checks.map((one, i) => (i === n ? { ...one, ...changes } : one)) });
+  makeChecksDir(paths);
+  set({});
+  if (gone.signal.aborted) throw new Error(`the directory of ${task.id} is gone`);
+
+  return {
+    get now() {
+      return now;
+    },
+    gone: gone.signal,
+    listen: (one) => void (listener = one),
+    set,
+    addFirst: (check) => set({ checks: [waiting(check), ...now.checks] }),
+    async during(n, act) {
+      change(n, { state: 'running', startedAtMs: nowMs() });
+      using printed = openPrinted(paths, n, (text) => listener?.printed(n, text));
+      try {
+        const end = await act(printed);
+        printed.end();
+        const failed = end.exitCode !== 0 || end.why !== null;
+        change(
+          n,
+          {
+            state: failed ? 'failed' : 'passed',
+            exitCode: end.exitCode,
+            endedAtMs: nowMs(),
+            why: end.why,
+            line: failed ? (end.why ?? printed.line()) : null,
+            tail: printed.tail(),
+          },
+          { denied: [...new Set([...now.denied, ...end.denied])].slice(0, MOST_HOSTS) },
+        );
+      } catch (error) {
+        change(n, { state: 'ended', endedAtMs: nowMs(), why: 'It was ended.', tail: printed.tail() });
+        throw error;
+      }
+    },
+    skip: (n, state, why) => change(n, { state, why, line: why }),
+    skipRest: (why) =>
+      set({ checks: now.checks.map((one) => (one.state === 'waiting' ? { ...one, state: 'ended', why } : one)) }),
+    end(reason) {
+      const checks = now.checks.map((one): CheckRecord => {
+        if (one.state === 'waiting' || one.state === 'running') return { ...one, state: 'ended', why: reason };
+        // What was cut off did not fail by itself.
+        return reason !== null &&
+          one.state === 'failed' &&
+          one === now.checks.findLast(({ startedAtMs }) => startedAtMs !== null)
+          ? { ...one, state: 'ended', why: reason, line: null }
+          : one;
+      });
+      const passed = checks.every(({ state }) => state === 'passed');
+      set({
+        state: reason !== null ? 'ended' : passed ? 'passed' : 'failed',
+        reason,
+        checks,
+        endedAtMs: nowMs(),
+        layers: [],
+      });
+      return now;
+    },
+  };
+}
+
+function waiting({ name, run }: { readonly name: string; readonly run: string }): CheckRecord {
+  return {
+    name,
+    run,
+    state: 'waiting',
+    exitCode: null,
+    startedAtMs: null,
+    endedAtMs: null,
+    why: null,
+    line: null,
+    tail: [],
+  };
+}

@@ -1,0 +1,67 @@
+// tasks/check-suggestions.ts: which checks a project could have, from its own files on the user's branch: never from what an agent wrote.
+import { AgsError } from '../protocol/errors.ts';
+import { stagingGit } from '../git/host-git.ts';
+import { readRef } from '../git/owner-git.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import type { MergedBranch } from './merge-tree.ts';
+import { repositoryAt } from './project.ts';
+import type { World } from './world.ts';
+
+export async function noChecks(stored: StoredTask, merged: Pick<MergedBranch, 'from'>): Promise<AgsError> {
+  const suggestions = await suggestChecks(stored, merged.from);
+  const hint =
+    suggestions.length === 0
+      ? 'Write commands into ags.yaml, such as "checks: [make test]", or name one now: --run <command>'
+      : `Suggested, for ags.yaml:\n${yamlOf(suggestions)}\nOr once: --run '${suggestions[0]}'`;
+  return new AgsError('checks.none', 'There are no checks for this project yet.', { hint, details: { suggestions } });
+}
+
+/** For the branch that the task was started from. */
+export async function suggestionsFor(world: World, stored: StoredTask): Promise<string[]> {
+  const ref = stored.task.goal?.baseRef ?? null;
+  const repository = ref === null ? null : await repositoryAt(world, stored.task.project).catch(() => null);
+  const commit = repository === null || ref === null ? null : await readRef(repository.commonDir, ref);
+  return commit === null ? [] : suggestChecks(stored, commit);
+}
+
+function yamlOf(commands: readonly string[]): string {
+  return ['checks:', ...commands.map((command) => `  - ${command}`)].join('\n');
+}
+
+const SCRIPTS = ['test', 'lint', 'typecheck'] as const;
+const MANAGERS = [
+  ['pnpm-lock.yaml', 'pnpm'],
+  ['yarn.lock', 'yarn'],
+  ['bun.lock', 'bun run'],
+] as const;
+
+/** `commit` is one of the user's. */
+async function suggestChecks({ paths }: Pick<StoredTask, 'paths'>, commit: string): Promise<string[]> {
+  const listing = await stagingGit(paths.staging, ['ls-tree', '-z', '--name-only', '--full-tree', commit]);
+  const names = new Set(listing.stdout.toString('utf8').split('\0'));
+  const read = async (name: string): Promise<string> => {
+    if (!names.has(name)) return '';
+    const blob = await stagingGit(paths.staging, ['cat-file', 'blob', `${commit}:${name}`], { maxBytes: 2 ** 20 });
+    return blob.exitCode === 0 ? blob.stdout.toString('utf8') : '';
+  };
+  const found = scriptsOf(await read('package.json'), names);
+  if (names.has('Cargo.toml')) found.push('cargo test');
+  if (names.has('go.mod')) found.push('go test ./...');
+  if (names.has('pyproject.toml')) found.push('pytest');
+  if (/^test:/m.test(await read('Makefile'))) found.push('make test');
+  return found;
+}
+
+function scriptsOf(text: string, names: ReadonlySet<string>): string[] {
+  let scripts: unknown;
+  try {
+    scripts = (JSON.parse(text) as { scripts?: unknown }).scripts;
+  } catch {
+    return [];
+  }
+  if (typeof scripts !== 'object' || scripts === null) return [];
+  const manager = MANAGERS.find(([lock]) => names.has(lock))?.[1] ?? 'npm run';
+  return SCRIPTS.filter((name) => Object.hasOwn(scripts, name)).map((name) =>
+    name === 'test' && manager === 'npm run' ? 'npm test' : `${manager} ${name}`,
+  );
+}

@@ -1,0 +1,20 @@
+// tasks/stop-checks.ts: end the checks of a task, whoever runs them.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { callControl } from '../lib/control.ts';
+import { lockHolder } from '../lib/lock.ts';
+import type { TaskPaths } from '../store/layout.ts';
+
+const ANSWER_MS = 3000;
+const PATIENCE_MS = 10_000;
+
+/** False: none were running. Their place is removed when this returns, unless that takes very long. */
+export async function stopChecks(paths: Pick<TaskPaths, 'checksDir' | 'checksLock'>): Promise<boolean> {
+  if (lockHolder(paths.checksLock) === null) return false;
+  let heard = false;
+  for (let waitMs = 5; waitMs < PATIENCE_MS && lockHolder(paths.checksLock) !== null; waitMs *= 2) {
+    // Those that have just begun may not listen yet.
+    if (!heard) heard = (await callControl(paths.checksDir, { do: 'stop' }, ANSWER_MS)) !== null;
+    await sleep(waitMs);
+  }
+  return heard;
+}

@@ -1,0 +1,57 @@
+// test/server/terminal.test.ts: a terminal in a tab: what a program inside prints is drawn, and no more; who does not read is left behind.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CALLERS } from '../harness.ts';
+import { createServerMachine, listen, type Listener, type ServerMachine } from './place.ts';
+
+const REACHES = String.raw`printf 'a\033]52;c;b3duZWQ=\007b\033]8;;https://evil.test\033\\c\033]8;;\033\\d\033[5ie\033Pq\033\\f\033_x\033\\g\n'
+printf '\033]'; sleep 0.2; printf '52;c;b3duZWQ=\007%s\n' split
+`;
+
+let machine: ServerMachine;
+beforeAll(async () => {
+  machine = await createServerMachine(CALLERS.at(-1) ?? 'user', { 'reach.sh': REACHES });
+  await machine.server.call('POST', '/api/tasks', {
+    project: machine.projectId,
+    goals: [{ text: 'say: here // wait: 600', name: 'shell' }],
+    agents: ['demo'],
+  });
+  await machine.event('shell', 'agent.said');
+});
+afterAll(async () => {
+  await machine.ags(['rm', 'shell', '--force', '--yes']);
+  machine[Symbol.dispose]();
+});
+
+const sit = (): Promise<Listener> => listen(machine.server, undefined, '/api/tasks/shell/terminal');
+
+test('A121, A123, A126: nothing at a terminal in a tab reaches the clipboard, a printer or a link, for those who come later neither', async () => {
+  const first = await sit();
+  first.socket.send(Buffer.from('sh reach.sh; echo "the e""nd"\n'));
+  await first.sees('the end');
+  const later = await sit();
+  await later.sees('the end');
+  for (const one of [first, later]) {
+    expect(one.drawn()).toContain('abcdefg\r\nsplit\r\n');
+    expect(one.drawn()).not.toMatch(/\x1b(?:[\]P_^X](?![012];)|\[5i)/);
+    one.socket.terminate();
+  }
+});
+
+test('A134: a program prints as fast as somebody reads; a tab that does not read is let go of, and the others go on', async () => {
+  const [stuck, other] = [await sit(), await sit()];
+  stuck.socket.pause();
+  const ends = new Promise<string>((resolve) => {
+    other.socket.on('message', (data: Buffer) => void (data.includes('all') && resolve('all')));
+    void other.closed.then(resolve);
+  });
+  other.socket.send(Buffer.from('head -c 20000000 /dev/zero | tr "\\0" x; echo "al""l"\n'));
+  expect(await ends).toBe('all');
+  expect(other.drawn().length).toBeGreaterThan(20_000_000);
+  stuck.socket.resume();
+  await stuck.closed;
+  expect(stuck.drawn()).not.toContain('all');
+  // The shell is still the same one.
+  other.socket.send(Buffer.from('echo "still $((40+2))"\n'));
+  await other.sees('still 42');
+  other.socket.terminate();
+});

@@ -1,0 +1,107 @@
+// web/src/review/checks-bar.tsx: whether the checks have passed for exactly what is chosen, and the button that runs them.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { ListChecks, Square } from 'lucide-react';
+import { useState } from 'react';
+import type { ReactNode } from 'react';
+import type { ApiTaskDetail, Merged, StartChecks } from '../../../src/protocol/api.ts';
+import type { ApiChecks } from '../../../src/protocol/api-checks.ts';
+import { useAction } from '../actions/registry.ts';
+import { api } from '../api/client.ts';
+import { keys } from '../api/queries.ts';
+import { cleanLine } from '../text/clean.ts';
+import { Button } from '../ui/button.tsx';
+import { ChecksWords } from '../ui/checks-words.tsx';
+import { Failure } from '../ui/states.tsx';
+import { ChecksPane } from './checks-pane.tsx';
+
+/** `trial`: of exactly this selection; undefined while it is not known. */
+export function ChecksBar({
+  task,
+  selection,
+  trial,
+}: {
+  task: ApiTaskDetail;
+  selection: Omit<StartChecks, 'commands'>;
+  trial: Merged | undefined;
+}): ReactNode {
+  const client = useQueryClient();
+  const [open, setOpen] = useState(false);
+  const { data } = useChecks(task, open);
+  const again = async (): Promise<void> => {
+    await Promise.all([
+      client.invalidateQueries({ queryKey: keys.checks(task.id) }),
+      client.invalidateQueries({ queryKey: keys.task(task.id) }),
+    ]);
+  };
+  const start = useMutation({
+    mutationFn: async () => api.startChecks(task.id, { ...selection, commands: [...commandsOf(data)] }),
+    onSettled: again,
+  });
+  const stop = useMutation({
+    mutationFn: async () => api.stopChecks(task.id),
+    onSettled: again,
+  });
+  const running = task.checks?.state === 'running';
+  const nothing = data !== undefined && data.configured.length === 0 && data.suggested.length === 0;
+  const possible =
+    selection.files.length > 0 && trial?.problem === null && !running && !start.isPending && !nothing && !task.live;
+  useAction('checks', () => start.mutate(), possible);
+  const here = task.checks !== null && trial?.tree === task.checks.tree;
+  return (
+    <div className="flex flex-col gap-1 text-sm">
+      <div className="flex flex-wrap items-start gap-2">
+        <div
+          role="status"
+          className={`min-w-0 grow ${here && task.checks?.state === 'failed' ? 'basis-full' : 'basis-32'}`}
+        >
+          {running || here ? <ChecksWords checks={task.checks} /> : <span className="text-muted">{notRun(data)}</span>}
+          {running && trial !== undefined && !here ? (
+            <span className="block text-xs text-muted">They are about another selection.</span>
+          ) : null}
+        </div>
+        {running ? (
+          <Button size="small" disabled={stop.isPending} onClick={() => stop.mutate()}>
+            <Square size={12} aria-hidden /> Stop
+          </Button>
+        ) : (
+          <Button size="small" disabled={!possible} onClick={() => start.mutate()}>
+            <ListChecks size={14} aria-hidden /> Run checks
+          </Button>
+        )}
+        <Button size="small" look="quiet" onClick={() => setOpen(true)}>
+          Output
+        </Button>
+      </div>
+      {data?.required === true && !(here && task.checks?.state === 'passed') ? (
+        <p className="text-xs text-muted">They have to pass before it can be merged.</p>
+      ) : null}
+      {start.isError ? <Failure error={start.error} title="The checks were not started" /> : null}
+      <ChecksPane open={open} onClose={() => setOpen(false)} checks={data} tree={trial?.tree ?? null} />
+    </div>
+  );
+}
+
+/** Read anew whenever the row says that something has changed, and each second while somebody looks on. */
+function useChecks(task: ApiTaskDetail, open: boolean): { data: ApiChecks | undefined } {
+  const { state, name, endedAtMs } = task.checks ?? { state: 'none', name: null, endedAtMs: null };
+  const about = `${state} ${name} ${endedAtMs}`;
+  const { data } = useQuery({
+    queryKey: [...keys.checks(task.id), about],
+    queryFn: async () => api.checks(task.id),
+    placeholderData: (before: ApiChecks | undefined) => before,
+    refetchInterval: open && state === 'running' ? 1000 : false,
+  });
+  return { data };
+}
+
+/** Those of the project; where there are none, what was suggested and is shown beside the button. */
+function commandsOf(checks: ApiChecks | undefined): readonly string[] {
+  return checks === undefined || checks.configured.length > 0 ? [] : checks.suggested;
+}
+
+function notRun(checks: ApiChecks | undefined): string {
+  if (checks === undefined || checks.configured.length > 0) return 'Checks: not run for this selection.';
+  return checks.suggested.length === 0
+    ? 'No checks yet.'
+    : `No checks yet. Suggested: ${checks.suggested.map((command) => cleanLine(command, 60)).join(', ')}`;
+}

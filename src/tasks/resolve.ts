@@ -11,7 +11,7 @@ import { treeOf } from '../git/staging.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { branchOf, userOf } from './bring-out.ts';
 import { agentText } from './fork.ts';
-import { repositoryOf, resultOf, targetOf } from './merge-tree.ts';
+import { findSides } from './merge-tree.ts';
 import { shortName } from './move-files.ts';
 import { requireAgent } from './steer.ts';
 import { startTasks } from './start.ts';
@@ -31,9 +31,7 @@ export async function resolveTask(
   wish: ResolveWish,
 ): Promise<{ task: StoredTask; conflicts: readonly string[] }> {
   const goal = requireAgent(stored);
-  const agent = await resultOf(world, stored);
-  const repository = await repositoryOf(world, stored.task.project);
-  const ref = targetOf(stored, wish.into);
+  const { agent, repository, ref } = await findSides(world, stored, wish.into);
   const tip = await readRef(repository.commonDir, ref);
   if (tip === null) throw new AgsError('path.not-found', `There is no branch ${shortName(ref)} in this repository.`);
   const { staging } = stored.paths;

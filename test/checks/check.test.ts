@@ -134,7 +134,10 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 
   test('all together have one time, and what is left of them is not run', async () => {
-    using machine = project(caller, "checks: {run: ['echo begun; sleep 6021', 'echo second'], timeout: 2s}\n");
+    using machine = project(
+      caller,
+      `checks: {run: ['echo begun; sleep 6021.${process.pid}', 'echo second'], timeout: 2s}\n`,
+    );
     const task = await agentTask(machine, 'echo n > n.txt');
     const done = await machine.ags(['check', task.id]);
     expect(done.code, done.stdout + done.stderr).toBe(6);
@@ -149,33 +152,33 @@ describe.each(CALLERS)('as %s', (caller) => {
       startedAtMs: null,
       why: expect.stringContaining('checks.timeout'),
     });
-    expect(processes()).not.toContain('sleep 6021');
+    expect(processes()).not.toContain(`sleep 6021.${process.pid}`);
   });
 
   test('Ctrl-C ends them and leaves nothing; a second start meanwhile is refused', async () => {
-    using machine = project(caller, "checks: ['echo begun; sleep 6022']\n");
+    using machine = project(caller, `checks: ['echo begun; sleep 6022.${process.pid}']\n`);
     const task = await agentTask(machine, 'echo n > n.txt');
     using going = await begin(machine, task.id);
     const second = await machine.ags(['check', task.id, '--run', 'true']);
     expect([second.code, second.stderr]).toEqual([7, expect.stringContaining('running already')]);
     const row = JSON.parse((await machine.ags(['show', task.id, '--json'])).stdout) as { checks: unknown };
-    expect(row.checks).toMatchObject({ state: 'running', name: 'echo begun; sleep 6022' });
+    expect(row.checks).toMatchObject({ state: 'running', name: `echo begun; sleep 6022.${process.pid}` });
     going.child.kill('SIGINT');
     expect(await going.code).toBe(130);
-    expect(processes()).not.toContain('sleep 6022');
+    expect(processes()).not.toContain(`sleep 6022.${process.pid}`);
     expect(unfinished(machine)).toEqual([]);
     expect(fileOf(machine, task.id)).toMatchObject({ state: 'ended', checks: [{ state: 'ended', why: 'Stopped.' }] });
     expect(existsSync(join(machine.stateDir, 'tasks', task.id, 'checks.lock'))).toBe(false);
   });
 
   test('killed outright nothing is left running, nobody says that they run, and the next command or a cleanup removes the rest', async () => {
-    using machine = project(caller, "checks: ['echo begun > half; echo begun; sleep 6023']\n");
+    using machine = project(caller, `checks: ['echo begun > half; echo begun; sleep 6023.${process.pid}']\n`);
     const task = await agentTask(machine, 'echo n > n.txt');
     const kill = async (): Promise<void> => {
       using going = await begin(machine, task.id);
       going.child.kill('SIGKILL');
       await going.code;
-      await until(() => !processes().includes('sleep 6023'));
+      await until(() => !processes().includes(`sleep 6023.${process.pid}`));
     };
     await kill();
     expect(fileOf(machine, task.id).state).toBe('running');
@@ -192,12 +195,12 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 
   test('a task that is removed ends its checks', async () => {
-    using machine = project(caller, "checks: ['echo begun; sleep 6024']\n");
+    using machine = project(caller, `checks: ['echo begun; sleep 6024.${process.pid}']\n`);
     const task = await agentTask(machine, 'echo n > n.txt');
     using going = await begin(machine, task.id);
     expect((await machine.ags(['rm', task.id, '--yes'])).code).toBe(0);
     expect(await going.code).toBe(130);
-    expect(processes()).not.toContain('sleep 6024');
+    expect(processes()).not.toContain(`sleep 6024.${process.pid}`);
     expect([unfinished(machine), machine.tasks()]).toEqual([[], []]);
   });
 });

@@ -27,6 +27,7 @@ import {
   showChanges,
   sinceViewed,
   type ShownChanges,
+  type ShownFile,
 } from '../tasks/shown-changes.ts';
 import { resolveTask } from '../tasks/resolve.ts';
 import { bothSides } from '../tasks/both-sides.ts';
@@ -66,8 +67,7 @@ export const CHANGE_ROUTES: readonly Route[] = [
     async run(desk, { ids, query }) {
       const stored = await desk.task(ids['task'] ?? '');
       const shown = await shownBefore(desk, stored, ids['changes'] ?? '');
-      const file = /^\d{1,6}$/.test(ids['file'] ?? '') ? shown.files[Number(ids['file'])] : undefined;
-      if (file === undefined) throw new Refusal(404, 'path.not-found', 'There is no file of this number.');
+      const file = fileOf(shown, ids['file'] ?? '');
       const since = query.get('since');
       const compared = since === null ? file : await sinceViewed(stored, file, since);
       if (compared === null)
@@ -94,8 +94,7 @@ export const CHANGE_ROUTES: readonly Route[] = [
     async run(desk, { ids, query }) {
       const stored = await desk.task(ids['task'] ?? '');
       const shown = await shownBefore(desk, stored, ids['changes'] ?? '');
-      const file = /^\d{1,6}$/.test(ids['file'] ?? '') ? shown.files[Number(ids['file'])] : undefined;
-      if (file === undefined) throw new Refusal(404, 'path.not-found', 'There is no file of this number.');
+      const file = fileOf(shown, ids['file'] ?? '');
       return bothSides(desk.world, stored, file, query.get('into') ?? undefined, WHOLE_BYTES);
     },
   }),
@@ -169,6 +168,12 @@ async function shownBefore(desk: Desk, stored: StoredTask, id: string): Promise<
     desk.changes.keep(stored.task.id, shown);
     return shown;
   });
+}
+
+function fileOf({ files }: ShownChanges, n: string): ShownFile {
+  const file = /^\d{1,6}$/.test(n) ? files[Number(n)] : undefined;
+  if (file === undefined) throw new Refusal(404, 'path.not-found', 'There is no file of this number.');
+  return file;
 }
 
 async function apiChanges(world: World, stored: StoredTask, shown: ShownChanges): Promise<ApiChanges> {

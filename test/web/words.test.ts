@@ -4,6 +4,7 @@ import type { ApiEvent, ApiTask } from '../../src/protocol/api.ts';
 import { createFold } from '../../web/src/task/fold.ts';
 import { passes } from '../../web/src/task/item.ts';
 import { goalsOf, sharedFiles } from '../../web/src/tasks/goals.ts';
+import { clean, cleanLine } from '../../web/src/text/clean.ts';
 import { linesOf, parseSearch } from '../../web/src/tasks/order.ts';
 
 const at = '2026-01-01T12:00:00.000Z';
@@ -92,4 +93,14 @@ test('who needs somebody comes first, and attempts stand together where the most
   expect(keys(['attempts a-1']).slice(0, 4)).toEqual(['title needs-you', 'attempts a-1', 'a-1', 'a-2']);
   const { words, fits } = parseSearch('is:ready agent:dem date tests');
   expect([words, fits(task('x', 'look', 1))]).toEqual(['date tests', true]);
+});
+
+test('A123: what is shown of ten million characters is a part of them, whether they have lines or not', () => {
+  const [lines, line] = [clean('ab\n'.repeat(3_500_000)), clean('x'.repeat(10_500_000))];
+  for (const shown of [lines, line]) {
+    expect(shown.length).toBeLessThan(500_000);
+    expect(shown).toMatch(/\n\[10100000 more characters cut\]$/);
+  }
+  expect(line.length).toBeLessThan(10_000);
+  expect(cleanLine('\u001b'.repeat(1000), 100)).toBe(`${'\\x1b'.repeat(100)}…`);
 });

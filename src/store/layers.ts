@@ -74,7 +74,7 @@ export function readLayer(dir: string, name: string): StoredLayer | null {
 export function listLayers(dir: string): StoredLayer[] {
   if (!existsSync(dir)) return [];
   return readdirSync(dir)
-    .filter((name) => /^(base|setup)-/.test(name))
+    .filter((name) => /^(base|given|setup)-/.test(name))
     .flatMap((name) => readLayer(dir, name) ?? []);
 }
 

@@ -147,6 +147,14 @@ describe('layers', () => {
     expect((await at.problem()).message).toContain(':1:17: setup.run[1]: expected a command, found 5');
   });
 
+  test('a built-in pattern that the user names as well is one of theirs: it hides what git tracks, too', async () => {
+    const [first = ''] = HIDE;
+    at.project(`hide: ['${first}', '${first}']\n`);
+    const config = await at.load();
+    expect(config.hide).toEqual([...HIDE, first]);
+    expect(config.origins[`hide[${HIDE.length}]`]).toBe('ags.yaml:1');
+  });
+
   test('no built-in path is a place for credentials', () => {
     const secret =
       /credential|\.ssh|\.gnupg|\.aws|\.kube|keyring|settings\.xml|\.netrc|gcloud|^\.config$|^\.local$|^\.local\/share$|^\.cargo$|^\.m2$|^\.dotnet$|^\.gem$|^\.stack$|^\.cabal$|^\.julia$|^\.gradle$|share\/uv$/;

@@ -62,7 +62,8 @@ export function mergeLayers(layers: readonly Layer[], world: World, files: reado
     envPass: all('env.pass', ENV_PASS, (v) => v.env?.pass),
     pathEnv: PATH_ENV,
     envSet: mergeEnvSet(layers, origins),
-    hide: all('hide', HIDE, PATTERN_LISTS.hide),
+    // Built-in patterns hide what git does not track; by naming one, the user hides it wherever it is.
+    hide: named('hide', HIDE, collect(layers, 'hide', PATTERN_LISTS.hide), origins, 'twice'),
     reveal: all('reveal', [], PATTERN_LISTS.reveal),
     limits: mergeLimits(layers, world, origins),
     kernel,
@@ -94,15 +95,17 @@ function named(
   builtIn: readonly string[],
   items: readonly Item<string>[],
   origins: Record<string, string>,
+  again: 'once' | 'twice' = 'once',
 ): readonly string[] {
   if (items.length === 0) return builtIn;
-  const seen = new Set(builtIn);
+  const before = again === 'once' ? [] : builtIn;
+  const seen = new Set(again === 'once' ? builtIn : []);
   for (const { value, origin } of items) {
     if (seen.has(value)) continue;
-    origins[`${key}[${seen.size}]`] = origin;
+    origins[`${key}[${before.length + seen.size}]`] = origin;
     seen.add(value);
   }
-  return [...seen];
+  return [...before, ...seen];
 }
 
 function mergeTools(

@@ -2,10 +2,9 @@
 // the task, and through it from the user.
 // Invariant: what an agent wrote chooses no program and no code of the C library that reads its contents: no filter, and no encoding but
 // one that the user's own branch has named.
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Repository } from './inspect.ts';
-import { storageSettings, type LayerGit } from './layer-git.ts';
+import { setAttributes, storageSettings, type LayerGit } from './layer-git.ts';
 import { createStaging } from './staging.ts';
 import { stagingGit } from './host-git.ts';
 
@@ -13,14 +12,6 @@ export function createCheckGit(directory: string, staging: string, repository: R
   createStaging(directory, repository.objectFormat, { bare: true, borrows: [join(staging, 'objects')] });
   setAttributes(directory, 'trusted');
   return { directory, settings: storageSettings(repository).flatMap((setting) => ['-c', setting]) };
-}
-
-/** `changed`: the attributes in the tree are not those of the user's branch. */
-export function setAttributes(directory: string, whose: 'trusted' | 'changed'): void {
-  writeFileSync(
-    join(directory, 'info/attributes'),
-    whose === 'trusted' ? '* -filter\n' : '* -filter -working-tree-encoding\n',
-  );
 }
 
 /** What `commit` has and `without` has not, as a pack in `directory`; its path without an ending. */

@@ -1,8 +1,10 @@
 // git/layer-git.ts: a bare repository of ours, one per project, that borrows the user's objects to write snapshots from.
-// Invariant: no setting of the user's has a say but those that tell how text and links are stored; no filter ever runs.
+// Invariant: no setting of the user's has a say but those that tell how text and links are stored; no filter ever runs, and only what
+// the user has on a branch chooses an encoding.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../lib/files.ts';
+import { stagingGit } from './host-git.ts';
 import type { Repository } from './inspect.ts';
 import { objectStores } from './object-stores.ts';
 import { createStaging } from './staging.ts';
@@ -23,13 +25,33 @@ export function storageSettings(repository: Repository): string[] {
   });
 }
 
+/** Line ends as .gitattributes says. A filter would be a program; an encoding chooses code that reads the contents. */
+export function setAttributes(directory: string, whose: 'trusted' | 'changed'): void {
+  const text = whose === 'trusted' ? '* -filter\n' : '* -filter -working-tree-encoding\n';
+  writeFileSync(join(directory, 'info/attributes'), text);
+}
+
+/** Of branches and tags; those of agents do not count. */
+export function usersTips({ refs, headRef, headCommit }: Repository): string[] {
+  const named = refs.filter(({ name }) => !name.startsWith('refs/heads/ags/')).map(({ oid }) => oid);
+  return headRef === null && headCommit !== null ? [...named, headCommit] : named;
+}
+
+/** Something of the user's leads to it. */
+export async function isUsersOwn(git: LayerGit, repository: Repository, commit: string): Promise<boolean> {
+  const tips = usersTips(repository);
+  if (tips.includes(commit)) return true;
+  const input = Buffer.from([commit, ...tips.map((tip) => `^${tip}`), ''].join('\n'));
+  const done = await stagingGit(git.directory, ['rev-list', '--max-count=1', '--stdin'], { input });
+  return done.exitCode === 0 && done.stdout.length === 0;
+}
+
 export function openLayerGit(directory: string, repository: Repository, shown: readonly string[]): LayerGit {
   const alternates = join(directory, 'objects/info/alternates');
   if (!existsSync(alternates)) {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     createStaging(directory, repository.objectFormat);
-    // Line ends and encodings as .gitattributes says; a filter would be a program.
-    writeFileSync(join(directory, 'info/attributes'), '* -filter\n');
+    setAttributes(directory, 'trusted');
   }
   const places = { root: repository.root, commonDir: repository.commonDir, shown };
   const lenders = objectStores(repository.commonDir, places)

@@ -4,8 +4,8 @@
 // that decides it was changed; otherwise the commands run here, over the merged tree, and what they leave goes with the checks.
 import { lstatSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { createCheckGit, packCommit, setAttributes } from '../git/check-git.ts';
-import type { LayerGit } from '../git/layer-git.ts';
+import { createCheckGit, packCommit } from '../git/check-git.ts';
+import { setAttributes, type LayerGit } from '../git/layer-git.ts';
 import { commitHas, findDelta, listIndex, writeDelta, writeWhole, type Delta } from '../git/snapshot.ts';
 import { ensureWhiteout } from '../sandbox/host.ts';
 import type { LayerFile } from '../store/layers.ts';

@@ -6,7 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { removeTree } from '../lib/files.ts';
 import { shortHash } from '../lib/short-hash.ts';
 import type { Repository } from '../git/inspect.ts';
-import { openLayerGit, storageSettings, type LayerGit } from '../git/layer-git.ts';
+import {
+  isUsersOwn,
+  openLayerGit,
+  setAttributes,
+  storageSettings,
+  usersTips,
+  type LayerGit,
+} from '../git/layer-git.ts';
 import { countEntries, findDelta, writeDelta, writeWhole, type Delta } from '../git/snapshot.ts';
 import { ensureWhiteout } from '../sandbox/host.ts';
 import {
@@ -50,15 +57,14 @@ export async function ensureSnapshot(input: SnapshotInput): Promise<Snapshot> {
   const { world, repository, commit, signal } = input;
   if (!/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(commit)) throw new Error(`not the full name of a commit: ${commit}`);
   const dir = projectLayers(world.stateDir, repository.root);
-  const name = snapshotName(repository, commit);
   for (let waited = false; ; waited = true) {
-    const known = findSnapshot(world, dir, name);
+    const known = findKnown(input, dir);
     if (known !== null) return known;
     signal.throwIfAborted();
     const lock = lockLayers(dir);
     if (lock !== null) {
       using _lock = lock;
-      return findSnapshot(world, dir, name) ?? (await make(input, dir, name));
+      return findKnown(input, dir) ?? (await make(input, dir));
     }
     if (!waited) input.onStep(`Waiting for another task that makes the snapshot of ${commit.slice(0, 7)}`);
     await sleep(WAIT_MS, undefined, { signal });
@@ -72,9 +78,18 @@ export function layerGitOf(input: Pick<SnapshotInput, 'world' | 'repository' | '
   return openLayerGit(join(dir, 'git'), input.repository, input.shown);
 }
 
-function snapshotName(repository: Repository, commit: string): string {
-  return `base-${commit}-${shortHash(JSON.stringify([repository.root, storageSettings(repository)]))}`;
+/** What an agent committed is written in another way, and what the user committed never stands on it. */
+function snapshotName(repository: Repository, commit: string, own: boolean): string {
+  return `${own ? 'base' : 'given'}-${commit}-${shortHash(JSON.stringify([repository.root, storageSettings(repository)]))}`;
 }
+
+/** As it was written when the user had it on a branch, or as what an agent committed: unless by now it is the tip of one of theirs. */
+function findKnown({ world, repository, commit }: SnapshotInput, dir: string): Snapshot | null {
+  const find = (own: boolean): Snapshot | null => findSnapshot(world, dir, snapshotName(repository, commit, own));
+  return find(true) ?? (usersTips(repository).includes(commit) ? null : find(false));
+}
+
+const isOwn = (name: string): boolean => name.startsWith('base-');
 
 function findSnapshot(world: World, dir: string, name: string): Snapshot | null {
   const layer = readLayer(dir, name);
@@ -86,11 +101,14 @@ function findSnapshot(world: World, dir: string, name: string): Snapshot | null 
   return { layer, files: chain.map(({ files }) => files) };
 }
 
-async function make(input: SnapshotInput, dir: string, name: string): Promise<Snapshot> {
-  const { world, commit } = input;
+async function make(input: SnapshotInput, dir: string): Promise<Snapshot> {
+  const { world, repository, commit } = input;
   sweepUnfinished(dir);
   for (const old of unusedLayers(world, dir, UNUSED_MS)) discardLater(old.root);
   const git = layerGitOf(input);
+  const own = await isUsersOwn(git, repository, commit);
+  const name = snapshotName(repository, commit, own);
+  setAttributes(git.directory, own ? 'trusted' : 'changed');
   const place = beginLayer(dir);
   try {
     const best = await closest(git, dir, name, commit);
@@ -130,6 +148,7 @@ async function closest(
   const settings = name.split('-').at(-1) ?? '';
   const known = listLayers(dir)
     .filter((layer) => layer.file.kind === 'base' && layer.name.endsWith(`-${settings}`) && isWhole(dir, layer))
+    .filter((layer) => isOwn(layer.name) || !isOwn(name))
     .toSorted((a, b) => b.usedAtMs - a.usedAtMs || b.file.layers.length - a.file.layers.length);
   const wholes = known.filter(({ file }) => file.layers.length === 1);
   const short = known.filter(({ file }) => file.layers.length <= MOST_DELTAS);

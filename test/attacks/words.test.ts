@@ -43,6 +43,8 @@ test.each(CALLERS)(
       // Refused, with its name.
       ['merge', 'evil', '.github'],
       ['apply', 'evil', '.github'],
+      // As a shell puts it there for a pattern.
+      ['apply', 'evil', 'n\u001b]0;pwned\u0007\u009b2J\u202e'],
       ['merge', 'evil', '-y'],
     ];
     let shown = '';

@@ -78,21 +78,21 @@ test('a key that was changed works after a reload, and the old one does not; res
   await page.getByText('Change keys').click();
   const change = page.getByRole('button', { name: 'Change: New goal' });
   await change.click();
-  await page.keyboard.press('y');
-  await page.getByRole('listitem').filter({ hasText: 'New goal' }).getByText('Y', { exact: true }).waitFor();
+  await page.keyboard.press('q');
+  await page.getByRole('listitem').filter({ hasText: 'New goal' }).getByText('Q', { exact: true }).waitFor();
   await page.goto(new URL(place.tasks, page.url()).href);
   const box = page.getByRole('textbox', { name: 'What should an agent do?' });
   await box.waitFor();
   const isInBox = (): Promise<boolean> => page.evaluate(`document.activeElement?.tagName === 'TEXTAREA'`);
   await page.keyboard.press('c');
   expect(await isInBox()).toBe(false);
-  await page.keyboard.press('y');
+  await page.keyboard.press('q');
   expect(await isInBox()).toBe(true);
   expect(await box.inputValue()).toBe('');
   // The sheet of keys says so too.
   await page.keyboard.press('Escape');
   await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keys' }).getByText('Y', { exact: true }).waitFor();
+  await page.getByRole('dialog', { name: 'Keys' }).getByText('Q', { exact: true }).waitFor();
   await page.goto(new URL('/settings', page.url()).href);
   await page.getByText('Change keys').click();
   await page.getByRole('button', { name: 'Reset: New goal' }).click();

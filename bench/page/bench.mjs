@@ -51,18 +51,18 @@ export const PAGE_EFFORT = {
     return: { tasks: 50, live: 5, perSecond: 20, rounds: 1, awayMs: 5000 },
   },
   full: {
-    list: { sizes: [10, 100, 1000], rounds: 7 },
+    list: { sizes: [10, 100, 1000], rounds: 5 },
     review: {
       sizes: [
         { lines: 500, files: 11 },
         { lines: 5000, files: 110 },
         { lines: 50_000, files: 220 },
       ],
-      rounds: 5,
+      rounds: 3,
       frames: 400,
     },
-    timeline: { sizes: [1000, 10_000, 100_000], rounds: 5, plainUpTo: 100_000, back: [1000, 10_000, 100_000] },
+    timeline: { sizes: [1000, 10_000, 100_000], rounds: 3, plainUpTo: 100_000, back: [1000, 10_000, 100_000] },
     live: { tasks: 1000, live: 200, perSecond: 20, seconds: 15 },
-    return: { tasks: 1000, live: 20, perSecond: 20, rounds: 5, awayMs: 20_000 },
+    return: { tasks: 1000, live: 20, perSecond: 20, rounds: 3, awayMs: 20_000 },
   },
 };

@@ -4,14 +4,14 @@
 // one that the user's own branch has named.
 import { join } from 'node:path';
 import type { Repository } from './inspect.ts';
-import { setAttributes, storageSettings, type LayerGit } from './layer-git.ts';
+import { layerGit, setAttributes, type LayerGit } from './layer-git.ts';
 import { createStaging } from './staging.ts';
 import { stagingGit } from './host-git.ts';
 
 export function createCheckGit(directory: string, staging: string, repository: Repository): LayerGit {
   createStaging(directory, repository.objectFormat, { bare: true, borrows: [join(staging, 'objects')] });
   setAttributes(directory, 'trusted');
-  return { directory, settings: storageSettings(repository).flatMap((setting) => ['-c', setting]) };
+  return layerGit(directory, repository);
 }
 
 /** What `commit` has and `without` has not, as a pack in `directory`; its path without an ending. */

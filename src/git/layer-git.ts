@@ -58,5 +58,9 @@ export function openLayerGit(directory: string, repository: Repository, shown: r
     .map(({ path }) => `${path.includes('\n') ? JSON.stringify(path) : path}\n`)
     .join('');
   if (!existsSync(alternates) || readFileSync(alternates, 'utf8') !== lenders) replaceFile(alternates, lenders);
+  return layerGit(directory, repository);
+}
+
+export function layerGit(directory: string, repository: Repository): LayerGit {
   return { directory, settings: storageSettings(repository).flatMap((setting) => ['-c', setting]) };
 }

@@ -102,8 +102,10 @@ function watchCount(pack: NodeJS.ReadableStream, most: number, onMore: () => voi
   pack.on('data', look);
 }
 
-export async function listTree(directory: string, tree: string): Promise<TreeEntry[]> {
-  const listing = await must(directory, ['ls-tree', '-r', '-z', '-l', '--full-tree', tree]);
+/** Without `paths`, all of it. */
+export async function listTree(directory: string, tree: string, paths: readonly string[] = []): Promise<TreeEntry[]> {
+  const args = ['--literal-pathspecs', 'ls-tree', '-r', '-z', '-l', '--full-tree', tree, '--', ...paths];
+  const listing = await must(directory, args);
   return listing
     .toString('utf8')
     .split('\0')

@@ -28,7 +28,7 @@ import { workspaceKind } from './ready.ts';
 import type { RunRequest } from './run.ts';
 import { openRunNetwork, type DeniedHost } from './run-network.ts';
 import { catchSignals, supervise } from './supervise.ts';
-import { inspectWorld, type World } from './world.ts';
+import { configInput, inspectWorld, type World } from './world.ts';
 
 /** Where the program starts, inside: empty, and the only place besides the home that it can write. */
 export const APART_WORK = '/run/ags/work';
@@ -215,15 +215,7 @@ async function planApart(
 
 /** Without any project. */
 export function userConfig(world: World, emptyDir: string): Promise<EffectiveConfig> {
-  return loadConfig({
-    home: world.home,
-    userConfigFile: world.configFile,
-    projectDir: emptyDir,
-    stateDir: world.stateDir,
-    cacheDir: world.cacheDir,
-    flags: {},
-    memoryTotalBytes: world.memoryBytes,
-  });
+  return loadConfig(configInput(world, emptyDir));
 }
 
 const PLAIN_VARIABLES = ['LANG', 'LC_*', 'TERM', 'COLORTERM', 'TZ', 'NO_COLOR', 'FORCE_COLOR'];

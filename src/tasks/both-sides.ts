@@ -20,7 +20,7 @@ export async function bothSides(
   const tip = await readRef(commonDir, ref);
   if (tip === null) throw new AgsError('path.not-found', `There is no branch ${shortName(ref)} in this repository.`);
   const path = change.from ?? change.path;
-  const there = (await listTree(stored.paths.staging, tip)).find((entry) => entry.path === path)?.oid ?? null;
+  const there = (await listTree(stored.paths.staging, tip, [path])).find((entry) => entry.path === path)?.oid ?? null;
   const diff = async (now: string | null): Promise<string> =>
     (await readFileText(stored, { before, after: now }, maxBytes)).diff.toString('utf8');
   return { branch: shortName(ref), yours: await diff(there), theirs: await diff(after) };

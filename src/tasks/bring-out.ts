@@ -24,7 +24,7 @@ import { readCapture } from './capture.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { openQuestions, type Ask } from './question.ts';
 import { repositoryAt } from './project.ts';
-import type { World } from './world.ts';
+import { configInput, type World } from './world.ts';
 
 export interface BroughtOut {
   readonly commit: string;
@@ -117,15 +117,7 @@ async function findStores(world: World, { task }: StoredTask, repository: Reposi
   } catch (error) {
     if (!(error instanceof AgsError)) throw error;
     const { loadConfig } = await import('../config/load.ts');
-    const config = await loadConfig({
-      home: world.home,
-      userConfigFile: world.configFile,
-      projectDir: task.project,
-      stateDir: world.stateDir,
-      cacheDir: world.cacheDir,
-      flags: task.goal?.flags ?? {},
-      memoryTotalBytes: world.memoryBytes,
-    });
+    const config = await loadConfig(configInput(world, task.project, task.goal?.flags ?? {}));
     return all(config.mounts.map(({ path }) => path));
   }
 }

@@ -7,7 +7,7 @@ import { readProject } from '../config/load.ts';
 import { mergeLayers } from '../config/merge.ts';
 import { readChecks } from '../store/checks.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import type { World } from './world.ts';
+import { configInput, type World } from './world.ts';
 
 export interface MergeRules {
   /** Nothing is merged unless the checks have passed. */
@@ -17,15 +17,7 @@ export interface MergeRules {
 
 /** Neither needs approval: a check is a command in a sandbox, and to require it takes nothing from anybody. */
 export async function mergeRules(world: World, project: string): Promise<MergeRules> {
-  const input = {
-    home: world.home,
-    userConfigFile: world.configFile,
-    projectDir: project,
-    stateDir: world.stateDir,
-    cacheDir: world.cacheDir,
-    flags: {},
-    memoryTotalBytes: world.memoryBytes,
-  };
+  const input = configInput(world, project);
   const { layers } = await readProject(input);
   const { mergeCheck, checks } = mergeLayers(layers, input);
   return { required: mergeCheck, checks };

@@ -106,7 +106,7 @@ export async function mergeIntoTree(
   };
 }
 
-export async function resultOf(world: World, stored: StoredTask): Promise<AgentResult> {
+async function resultOf(world: World, stored: StoredTask): Promise<AgentResult> {
   const { task, run, live } = stored;
   if (task.kind !== 'agent')
     throw new AgsError('usage.invalid', `${task.name} is not the task of an agent: it has no branch to merge.`, {

@@ -18,7 +18,7 @@ import { accountFiles, NOTHING_MORE, planSandbox, type MoreInside } from '../san
 import { prepareNetwork, type PlannedNetwork } from './network-plan.ts';
 import { findHidden, type HiddenFiles } from './hidden.ts';
 import { findProject, type Project } from './project.ts';
-import { inspectWorld, type World } from './world.ts';
+import { configInput, inspectWorld, type World } from './world.ts';
 
 export interface RunPlan {
   readonly project: Project;
@@ -54,15 +54,7 @@ export async function planRun(
     dataDir: world.dataDir,
     configHome: world.env['XDG_CONFIG_HOME'],
   });
-  const configured = await loadConfig({
-    home: world.home,
-    userConfigFile: world.configFile,
-    projectDir: project.root,
-    stateDir: world.stateDir,
-    cacheDir: world.cacheDir,
-    flags,
-    memoryTotalBytes: world.memoryBytes,
-  });
+  const configured = await loadConfig(configInput(world, project.root, flags));
   const config = options.adjust?.(configured) ?? configured;
   const host = await inspectWorld(world);
   const { workspaceKind } = await import('./ready.ts');

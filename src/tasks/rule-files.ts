@@ -13,7 +13,7 @@ import { readProject } from '../config/load.ts';
 import { mergeLayers } from '../config/merge.ts';
 import { readLayerFiles, type LayerFile } from '../config/read.ts';
 import { findProject } from './project.ts';
-import type { World } from './world.ts';
+import { configInput, type World } from './world.ts';
 
 export interface WrittenRules {
   /** How messages call it. */
@@ -36,15 +36,7 @@ export async function projectConfig(world: World): Promise<{ input: ConfigInput;
     cacheDir: world.cacheDir,
     configHome: world.env['XDG_CONFIG_HOME'],
   });
-  const input: ConfigInput = {
-    home: world.home,
-    userConfigFile: world.configFile,
-    projectDir: root,
-    stateDir: world.stateDir,
-    cacheDir: world.cacheDir,
-    flags: {},
-    memoryTotalBytes: world.memoryBytes,
-  };
+  const input: ConfigInput = configInput(world, root);
   const { layers, files } = await readProject(input);
   return { input, config: mergeLayers(layers, input, files) };
 }

@@ -1,4 +1,5 @@
 // tasks/world.ts: what every verb knows about its caller. Made once in cli/, handed down; nothing below reads process.env.
+import type { ConfigInput } from '../config/effective.ts';
 import { inspectHost, type NativeHost } from '../sandbox/host.ts';
 
 export interface World {
@@ -22,6 +23,19 @@ export interface World {
   /** What starts ags again: Node and the script. */
   readonly self: readonly string[];
   now(): Date;
+}
+
+/** For whoever reads what this caller and a project have configured. */
+export function configInput(world: World, projectDir: string, flags: ConfigInput['flags'] = {}): ConfigInput {
+  return {
+    home: world.home,
+    userConfigFile: world.configFile,
+    projectDir,
+    stateDir: world.stateDir,
+    cacheDir: world.cacheDir,
+    flags,
+    memoryTotalBytes: world.memoryBytes,
+  };
 }
 
 /** The machine under this caller's feet. */

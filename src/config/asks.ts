@@ -1,7 +1,7 @@
 // config/asks.ts: what a project's own file asks for beyond what the user allows: one line per right, for a person to read.
 // Invariant: nothing in a project's file lets a sandbox see or use more without a line here. What only narrows asks for nothing.
 // A line holds the asked-for value and, for limits, what it exceeds: when either changes, an earlier approval no longer covers it.
-import { LIMITS } from './defaults.ts';
+import { COMPOSE_OVERRIDE, LIMITS } from './defaults.ts';
 import type { EffectiveConfig } from './effective.ts';
 import { originOf, type Layer } from './layer.ts';
 import { hookAsks } from './hook-asks.ts';
@@ -28,6 +28,27 @@ export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveCo
   added('etc', base.etc, asked.etc, (name) => `etc: see /etc/${name}`);
   added('env.pass', base.envPass, asked.envPass, (name) => `env.pass: read ${name} of your environment`);
   added('reveal', base.reveal, asked.reveal, (pattern) => `reveal: see hidden files of the project: ${pattern}`);
+  if (asked.backend !== base.backend) ask('backend', `backend: build its sandboxes with ${asked.backend}`);
+  const image = imageText(asked.image);
+  if (image !== imageText(base.image))
+    ask(project.values.dockerfile === undefined ? 'image' : 'dockerfile', `image: run its sandboxes over ${image}`);
+  if (asked.runtime !== base.runtime) ask('runtime', `runtime: run its containers with ${asked.runtime}`);
+  if (asked.docker.enabled && !base.docker.enabled) {
+    const by = project.values.docker?.enabled === true ? 'docker' : 'compose';
+    ask(
+      project.values[by]?.enabled === undefined ? by : `${by}.enabled`,
+      `${by}: have an engine of its own inside, which makes namespaces and mounts`,
+    );
+  }
+  // It comes from the checkout, committed or not, and hidden or not.
+  const override = asked.compose?.override ?? COMPOSE_OVERRIDE;
+  if (override !== (base.compose?.override ?? COMPOSE_OVERRIDE))
+    ask('compose.override', `compose.override: lay your own ${override} over its compose files, even if it is hidden`);
+  added('docker.registries', base.docker.registries, asked.docker.registries, registryAsk);
+  // An image of the user's engine may hold anything: code of other projects, variables with passwords.
+  for (const { name, image, origin } of asked.services)
+    if (image !== null && !base.services.some((one) => one.image === image))
+      asks.push(`${origin}: services.${name}: run the image ${image} of your engine, and see what is in it`);
   if (asked.user !== base.user) ask('user', `user: run as uid ${asked.user} when you are root`);
   if (asked.kernel.ptrace && !base.kernel.ptrace) ask('kernel.ptrace', 'kernel.ptrace: debug processes of the sandbox');
   if (asked.kernel.unixSockets && !base.kernel.unixSockets)
@@ -46,6 +67,25 @@ export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveCo
     ...hookAsks(base, asked).map(onOneLine),
   );
   return asks.toSorted((a, b) => lineOf(a) - lineOf(b));
+}
+
+export function imageText(image: EffectiveConfig['image']): string {
+  if (image === null) return 'none';
+  switch (image.kind) {
+    case 'reference':
+      return image.reference;
+    case 'dockerfile':
+      return `what ${image.path} builds`;
+    case 'devcontainer':
+      return 'what .devcontainer/devcontainer.json names';
+  }
+}
+
+function registryAsk(entry: string): string {
+  const [name, from] = entry.split('=');
+  return from === undefined
+    ? `docker.registries: pull images from ${name}`
+    : `docker.registries: pull images of ${name} from ${from}`;
 }
 
 // Other characters that could make one ask look like two, or like none, make the file invalid (parse.ts).

@@ -32,7 +32,7 @@ export async function readLayers(
 }
 
 /** Raised when what a layer looks like changes without a new version of the package. */
-const FORMAT = 1;
+const FORMAT = 2;
 const KEPT = 32;
 
 function entryName(files: readonly LayerFile[], home: string): string {

@@ -1,12 +1,17 @@
 // config/defaults.ts: what holds when nobody has configured anything. Plain data, so that loading it costs nothing.
 // Invariant: no directory in these lists is known to hold credentials. Where a tool keeps them next to its programs
 // (~/.cargo/credentials.toml, ~/.local/share/uv/credentials, ~/.dotnet/corefx, ~/.gem/credentials), only the parts around them are listed.
-import type { WorkspaceChoice } from './effective.ts';
+import type { BackendChoice, WorkspaceChoice } from './effective.ts';
 
 export const USER = 1001;
+export const BACKEND: BackendChoice = 'auto';
 export const WORKSPACE: WorkspaceChoice = 'auto';
 export const SETUP_TIMEOUT = '30m';
 export const CHECKS_TIMEOUT = '30m';
+export const COMPOSE_OVERRIDE = 'override.user.yaml';
+export const COMPOSE_TIMEOUT = '10m';
+export const SERVICE_TIMEOUT = '60s';
+export const SERVICE_MEMORY = '512m';
 export const KERNEL = { ptrace: false, unixSockets: true } as const;
 
 /** In the words of the file; the same parser reads them. */
@@ -19,6 +24,7 @@ export const LIMITS = {
   tmp: '1g',
   cpu: 'none',
   time: 'none',
+  cpus: 'none',
 } as const;
 export type LimitName = keyof typeof LIMITS;
 

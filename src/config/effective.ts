@@ -2,7 +2,16 @@
 // Invariant: every value is checked and complete, and `origins` says where each one came from.
 import type { HookPolicy } from '../protocol/hook.ts';
 import type { NetworkPolicy, SecretRule } from '../protocol/network.ts';
+import type { ServiceConfig } from '../protocol/service.ts';
 import type { KernelRules, Limits } from '../protocol/spec.ts';
+
+export type BackendChoice = 'auto' | 'native' | 'docker' | 'podman';
+/** Which image a sandbox stands on. */
+export type ImageChoice =
+  | { readonly kind: 'reference'; readonly reference: string }
+  /** Relative to the project. */
+  | { readonly kind: 'dockerfile'; readonly path: string }
+  | { readonly kind: 'devcontainer' };
 
 export type WorkspaceChoice = 'auto' | 'overlay' | 'copy';
 
@@ -26,6 +35,14 @@ export interface TaskDefaults {
 export interface EffectiveConfig {
   /** The uid inside when the caller is root. Never 0. */
   readonly user: number;
+  readonly backend: BackendChoice;
+  /** null: the programs of this machine. */
+  readonly image: ImageChoice | null;
+  /** null: the one that the engine takes by itself. */
+  readonly runtime: string | null;
+  readonly docker: DockerConfig;
+  /** null: none are brought up. Otherwise there is an engine inside. */
+  readonly compose: ComposeConfig | null;
   readonly workspace: WorkspaceChoice;
   /** Whether `toolDirs` starts from the built-in list. */
   readonly toolDefaults: boolean;
@@ -48,6 +65,8 @@ export interface EffectiveConfig {
   readonly network: NetworkPolicy;
   readonly secrets: readonly SecretRule[];
   readonly setup: SetupConfig;
+  /** In the order in which they are first named. */
+  readonly services: readonly ServiceConfig[];
   readonly checks: ChecksConfig;
   /** Nothing is merged unless its checks have passed. */
   readonly mergeCheck: boolean;
@@ -63,6 +82,27 @@ export interface EffectiveConfig {
   readonly origins: Readonly<Record<string, string>>;
   /** The files that were read, in the order of the layers. */
   readonly files: readonly string[];
+}
+
+/** An engine inside, of the task's own. */
+export interface DockerConfig {
+  readonly enabled: boolean;
+  /** "ghcr.io", or with where it is asked instead: "docker.io=https://mirror.corp". docker.io is always one. */
+  readonly registries: readonly string[];
+}
+
+/** The project's own compose files. */
+export interface ComposeConfig {
+  /** Relative to the project. Empty: the usual names. */
+  readonly files: readonly string[];
+  /** The user's own, in the checkout, where it exists. */
+  readonly override: string;
+  readonly profiles: readonly string[];
+  /** Empty: all. */
+  readonly services: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** null: no limit. */
+  readonly timeoutSeconds: number | null;
 }
 
 export interface SetupConfig {
@@ -87,6 +127,11 @@ export interface Check {
 
 /** What flags of one command may set, as the user typed it. */
 export interface ConfigFlags {
+  readonly backend?: string;
+  readonly image?: string;
+  readonly runtime?: string;
+  readonly docker?: boolean;
+  readonly compose?: boolean;
   readonly workspace?: string;
   readonly mounts?: readonly string[];
   readonly reveal?: readonly string[];
@@ -100,6 +145,8 @@ export interface ConfigFlags {
   readonly deny?: readonly string[];
   readonly tcp?: readonly string[];
   readonly publish?: readonly string[];
+  /** Only these; an empty list: none. */
+  readonly services?: readonly string[];
 }
 
 export interface ConfigInput {

@@ -1,8 +1,18 @@
 // config/flags.ts: the flags of one command, checked as the last layer.
 import type { ConfigFile } from '../protocol/config.ts';
 import { NETWORK_MODES } from '../protocol/network.ts';
-import { ENV_NAME, ENV_PASS, PATTERN, PLACE, WORDS, WORKSPACES } from '../protocol/config-words.ts';
-import type { ConfigFlags, WorkspaceChoice } from './effective.ts';
+import {
+  BACKENDS,
+  ENV_NAME,
+  ENV_PASS,
+  IMAGE,
+  PATTERN,
+  PLACE,
+  RUNTIME,
+  WORDS,
+  WORKSPACES,
+} from '../protocol/config-words.ts';
+import type { BackendChoice, ConfigFlags, WorkspaceChoice } from './effective.ts';
 import { quote, wrongValue, type Layer } from './layer.ts';
 import { isLimitName, LIMIT_NAMES } from './limits.ts';
 import { suggest } from './suggest.ts';
@@ -37,6 +47,15 @@ export function flagLayer(flags: ConfigFlags): Layer {
   }
   if (flags.workspace !== undefined) at['workspace'] = '--workspace';
 
+  if (flags.docker !== undefined) at['docker.enabled'] = '--docker';
+  if (flags.compose !== undefined) at['compose.enabled'] = flags.compose ? '--compose' : '--no-compose';
+  if (flags.backend !== undefined) at['backend'] = '--backend';
+  const backend = BACKENDS.find((choice): choice is BackendChoice => choice === flags.backend);
+  if (flags.backend !== undefined && backend === undefined) refuse('--backend', flags.backend, WORDS.backend);
+  if (flags.image !== undefined) at['image'] = '--image';
+  if (flags.image !== undefined && !IMAGE.test(flags.image)) refuse('--image', flags.image, WORDS.image);
+  if (flags.runtime !== undefined) at['runtime'] = '--runtime';
+  if (flags.runtime !== undefined && !RUNTIME.test(flags.runtime)) refuse('--runtime', flags.runtime, WORDS.runtime);
   const workspace = WORKSPACES.find((choice): choice is WorkspaceChoice => choice === flags.workspace);
   if (flags.workspace !== undefined && workspace === undefined) refuse('--workspace', flags.workspace, WORDS.workspace);
   const mounts = each('mounts', '--mount', flags.mounts, PLACE, WORDS.place)?.map((path) => ({ path }));
@@ -58,6 +77,11 @@ export function flagLayer(flags: ConfigFlags): Layer {
     kind: 'flags',
     at,
     values: {
+      ...(backend && { backend }),
+      ...(flags.image !== undefined && { image: flags.image }),
+      ...(flags.runtime !== undefined && { runtime: flags.runtime }),
+      ...(flags.docker !== undefined && { docker: { enabled: flags.docker } }),
+      ...(flags.compose !== undefined && { compose: { enabled: flags.compose } }),
       ...(workspace && { workspace }),
       ...(mounts && { mounts }),
       ...(reveal && { reveal }),

@@ -4,7 +4,7 @@ import type { ValueSource } from '../protocol/network.ts';
 import type { EffectiveConfig } from './effective.ts';
 import { mergeLayers, type World } from './merge.ts';
 import { parseLayer } from './parse.ts';
-import { readLayerFile } from './read.ts';
+import { readLayerFile, type LayerFile } from './read.ts';
 
 export interface GatewayFile {
   readonly config: EffectiveConfig;
@@ -14,21 +14,20 @@ export interface GatewayFile {
   readonly token: ValueSource | null;
 }
 
-export function readGatewayFile(path: string, world: World): GatewayFile {
-  const file = readLayerFile({ kind: 'user', path, label: path });
+/** Without a file nothing is allowed, built-in lists included. */
+export function readGatewayFile(path: string | null, world: World): GatewayFile {
+  const file = path === null ? EMPTY : readLayerFile({ kind: 'user', path, label: path });
   if (file === undefined)
     throw new AgsError('config.invalid', `${path} does not exist.`, { hint: 'See: ags help gateway' });
   const layer = parseLayer(file);
   const { listen = [], admin, log, tokenFile } = layer.values.gateway ?? {};
-  if (listen.length === 0)
-    throw new AgsError('config.invalid', `${path} does not say where to listen (gateway.listen).`, {
-      hint: 'For example: gateway: { listen: ["127.0.0.1:3128"] }',
-    });
   return {
-    config: mergeLayers([layer], world, [path]),
+    config: mergeLayers([layer], world, path === null ? [] : [path]),
     listen,
     admin: admin ?? null,
     log: log ?? null,
     token: tokenFile === undefined ? null : { file: tokenFile },
   };
 }
+
+const EMPTY: LayerFile = { kind: 'user', path: '', label: '', bytes: Buffer.from('network: { defaults: false }') };

@@ -2,12 +2,15 @@
 import { z } from 'zod';
 import { ConfigFile } from '../protocol/config.ts';
 import {
+  BACKEND,
   CHECKS_TIMEOUT,
   HOOK_TIMEOUT,
   KERNEL,
   LIMITS,
   NETWORK,
   NETWORK_LIMITS,
+  COMPOSE_OVERRIDE,
+  COMPOSE_TIMEOUT,
   SETUP_TIMEOUT,
   USER,
   WORKSPACE,
@@ -34,6 +37,7 @@ interface Schema {
   readonly anyOf?: readonly Schema[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
+  readonly additionalProperties?: Schema | boolean;
   readonly minimum?: number;
   readonly maximum?: number;
   readonly description?: string;
@@ -57,6 +61,24 @@ export function publicJsonSchema(): Record<string, unknown> {
   const setup = plain.properties?.['setup'];
   if (setup?.properties?.['run'])
     Object.assign(plain.properties ?? {}, { setup: { anyOf: [setup, setup.properties['run']] } });
+  for (const name of ['docker', 'compose']) {
+    const key = plain.properties?.[name];
+    if (key?.properties?.['enabled'])
+      Object.assign(plain.properties ?? {}, { [name]: { anyOf: [key, key.properties['enabled']] } });
+  }
+  // A service may be its preset alone, or be taken away.
+  const services = plain.properties?.['services'];
+  if (typeof services?.additionalProperties === 'object')
+    Object.assign(services, {
+      additionalProperties: {
+        anyOf: [
+          services.additionalProperties,
+          services.additionalProperties.properties?.['preset'] ?? {},
+          { const: false },
+          { type: 'null' },
+        ],
+      },
+    });
   return plain as Record<string, unknown>;
 }
 
@@ -90,6 +112,9 @@ function below(schema: Schema, prefix: string, inherited: KeyDoc['trust']): KeyD
     const inner = formsOf(key).flatMap((form) => [
       ...below(form, `${path}.`, trust),
       ...formsOf(form.items ?? {}).flatMap((item) => below(item, `${path}[].`, trust)),
+      ...(typeof form.additionalProperties === 'object'
+        ? below(form.additionalProperties, `${path}.<name>.`, trust)
+        : []),
     ]);
     return [doc, ...inner];
   });
@@ -129,6 +154,11 @@ function typeOf(schema: Schema): string {
 
 const BUILT_IN: Readonly<Record<string, string>> = {
   user: String(USER),
+  backend: BACKEND,
+  'docker.enabled': 'false',
+  'compose.enabled': 'false',
+  'compose.override': COMPOSE_OVERRIDE,
+  'compose.timeout': COMPOSE_TIMEOUT,
   workspace: WORKSPACE,
   'setup.timeout': SETUP_TIMEOUT,
   'checks.timeout': CHECKS_TIMEOUT,

@@ -1,6 +1,6 @@
 // config/limits.ts: the limits by the names of the file, and how each is read.
 import type { Limits } from '../protocol/spec.ts';
-import { WORDS } from '../protocol/config-words.ts';
+import { CPUS, WORDS } from '../protocol/config-words.ts';
 import { formatDuration, formatSize, parseCount, parseDuration, parseShare, parseSize } from '../lib/units.ts';
 import type { LimitName } from './defaults.ts';
 
@@ -47,6 +47,13 @@ export const LIMIT_KINDS: Readonly<Record<LimitName, LimitKind>> = {
   tmp: bytes('tmpBytes', MB),
   cpu: seconds('cpuSeconds'),
   time: seconds('wallSeconds'),
+  cpus: {
+    field: 'cpus',
+    parse: (text) => (text === 'none' ? null : CPUS.test(text) ? Number(text) : undefined),
+    words: WORDS.cpus,
+    min: 0.1,
+    format: (n) => (n === null ? 'none' : String(n)),
+  },
 };
 
 export const LIMIT_NAMES = Object.keys(LIMIT_KINDS) as readonly LimitName[];

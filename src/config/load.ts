@@ -11,6 +11,7 @@ import type { Layer } from './layer.ts';
 import { mergeLayers } from './merge.ts';
 import { forbiddenPlace } from './places.ts';
 import { readLayerFiles } from './read.ts';
+import { chooseServices } from './services.ts';
 
 export async function loadConfig(input: ConfigInput): Promise<EffectiveConfig> {
   const flags = flagLayer(input.flags);
@@ -21,7 +22,7 @@ export async function loadConfig(input: ConfigInput): Promise<EffectiveConfig> {
   }
   const config = mergeLayers([...layers, flags], input, files);
   refuseLinks(config, input);
-  return config;
+  return { ...config, services: chooseServices(config.services, input.flags.services) };
 }
 
 export interface ProjectLayers {

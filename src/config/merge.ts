@@ -13,11 +13,13 @@ import {
   SETUP_TIMEOUT,
   TOOL_DIRS,
   USER,
+  BACKEND,
   WORKSPACE,
 } from './defaults.ts';
-import type { EffectiveConfig, ExtraMount, SetupConfig } from './effective.ts';
+import type { EffectiveConfig, ExtraMount, ImageChoice, SetupConfig } from './effective.ts';
 import { collect, originOf, quote, wrongValue, type Item, type Layer } from './layer.ts';
 import { mergeChecks } from './checks.ts';
+import { mergeCompose } from './compose.ts';
 import { mergeHooks } from './hooks.ts';
 import { LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
 import { mergeNetwork } from './network.ts';
@@ -25,6 +27,7 @@ import { patternProblem } from './patterns.ts';
 import { isWithin } from '../lib/files.ts';
 import { parseDuration } from '../lib/units.ts';
 import { forbiddenPlace, overlaps, ownDirectories, type Places } from './places.ts';
+import { mergeServices } from './services.ts';
 import { mergeSecrets } from './secrets.ts';
 import { mergeTasks } from './tasks.ts';
 
@@ -52,8 +55,19 @@ export function mergeLayers(layers: readonly Layer[], world: World, files: reado
   };
   for (const [key, pick] of Object.entries(PATTERN_LISTS)) checkPatterns(layers, key, pick);
 
+  const limits = mergeLimits(layers, world, origins);
+  const network = mergeNetwork(layers, world.home, last, origins);
+  const compose = mergeCompose(layers, last, all);
   return {
     user: last('user', USER, (v) => v.user),
+    backend: last('backend', BACKEND, (v) => v.backend),
+    image: mergeImage(layers, origins),
+    runtime: last<string | null>('runtime', null, (v) => v.runtime),
+    compose,
+    docker: {
+      enabled: last('docker.enabled', false, (v) => v.docker?.enabled) || compose !== null,
+      registries: all('docker.registries', [], (v) => v.docker?.registries),
+    },
     workspace: last('workspace', WORKSPACE, (v) => v.workspace),
     toolDefaults,
     toolDirs: mergeTools(layers, world, origins, toolDefaults),
@@ -65,11 +79,12 @@ export function mergeLayers(layers: readonly Layer[], world: World, files: reado
     // Built-in patterns hide what git does not track; by naming one, the user hides it wherever it is.
     hide: named('hide', HIDE, collect(layers, 'hide', PATTERN_LISTS.hide), origins, 'twice'),
     reveal: all('reveal', [], PATTERN_LISTS.reveal),
-    limits: mergeLimits(layers, world, origins),
+    limits,
     kernel,
-    network: mergeNetwork(layers, world.home, last, origins),
+    network,
     secrets: mergeSecrets(layers, world.home),
     setup: mergeSetup(layers, last),
+    services: mergeServices(layers, limits, network, origins),
     checks: mergeChecks(layers, last, origins),
     mergeCheck: last('merge.check', false, (v) => v.merge?.check),
     hooks: mergeHooks(layers, world.home, last, origins),
@@ -81,6 +96,18 @@ export function mergeLayers(layers: readonly Layer[], world: World, files: reado
 }
 
 const BUILT_IN = 'built-in';
+
+/** Both say what the image is, so the last layer that says either counts; of one that says both, the Dockerfile. */
+function mergeImage(layers: readonly Layer[], origins: Record<string, string>): ImageChoice | null {
+  const layer = layers.findLast(({ values }) => values.image !== undefined || values.dockerfile !== undefined);
+  origins['image'] = BUILT_IN;
+  if (layer === undefined) return null;
+  const { image, dockerfile } = layer.values;
+  origins['image'] = originOf(layer, dockerfile === undefined ? 'image' : 'dockerfile');
+  if (dockerfile !== undefined) return { kind: 'dockerfile', path: normalize(dockerfile) };
+  if (image === undefined || image === 'none') return null;
+  return image === 'devcontainer' ? { kind: 'devcontainer' } : { kind: 'reference', reference: image };
+}
 
 const PATTERN_LISTS = {
   hide: (v: Layer['values']) => v.hide,

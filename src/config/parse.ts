@@ -119,14 +119,22 @@ function readNode(node: Node | null, path: string, report: Report, keys: readonl
   function read(at: Node | null | undefined, key: string): unknown {
     if (at?.range) offsets.set(key, at.range[0]);
     if (isMap(at)) return readMap(at, key);
+    if (isScalar(at) && (key === 'docker' || key === 'compose')) return { enabled: read(at, `${key}.enabled`) };
     if (isSeq(at) && key === 'setup') return { run: read(at, 'setup.run') };
     if (isSeq(at)) return at.items.map((item, i) => read(item as Node, `${key}[${i}]`));
-    if (!isScalar(at)) return null;
+    const isService = SERVICE.test(key);
+    if (!isScalar(at)) return isService && at == null ? { preset: 'none' } : null;
     const scalar = at.value;
+    if (isService && (scalar === null || scalar === false)) return { preset: 'none' };
     // A number or a boolean is as good as a text for a variable; its own spelling is kept.
-    if (key.startsWith('env.set.') && (typeof scalar === 'number' || typeof scalar === 'boolean'))
+    if (
+      (/^(env\.set|compose\.env)\./.test(key) || SERVICE_ENV.test(key)) &&
+      (typeof scalar === 'number' || typeof scalar === 'boolean')
+    )
       return at.source ?? String(scalar);
     if (typeof scalar === 'string') refuseUnseen(scalar, at.range?.[0] ?? 0);
+    // The name of a preset alone is short for it.
+    if (isService && typeof scalar === 'string') return { preset: scalar };
     return scalar;
   }
 
@@ -196,8 +204,11 @@ function unknownPreset(key: string, name: string): string {
   return `${key}: there is no built-in list ${quote(name)}${near ? ` (did you mean "${near}"?)` : `; there are ${PRESET_NAMES.join(', ')}`}`;
 }
 
+const SERVICE_ENV = /^services\.[^.[]+\.(env\.|(password|version)$)/;
+const SERVICE = /^services\.[^.[]+$/;
+
 function plainPath(path: string): string {
-  return path.replace(/\[\d+\]/g, '[]');
+  return path.replace(/\[\d+\]/g, '[]').replace(/^services\.[^.[]+/, 'services.<name>');
 }
 
 function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {

@@ -145,7 +145,8 @@ function isGlob(name: string): boolean {
   return name.includes('*') || name.includes('?');
 }
 
-function fitsName(glob: string, name: string): boolean {
+/** One name, with stars and question marks in the pattern. */
+export function fitsName(glob: string, name: string): boolean {
   if (glob === name || glob === '*') return true;
   return fits(
     glob,

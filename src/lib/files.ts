@@ -65,6 +65,17 @@ export function removeTree(path: string): void {
   }
 }
 
+/** False: something is still mounted in it, as by a container that is just dying. */
+export function tryRemoveTree(path: string): boolean {
+  try {
+    removeTree(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EBUSY') return false;
+    throw error;
+  }
+}
+
 // Node's own recursive removal looks at everything three times; a run's directories are many and small.
 function removePlain(path: string): void {
   const stat = lstatSync(path, { throwIfNoEntry: false });

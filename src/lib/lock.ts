@@ -5,8 +5,8 @@ import { isAlive, ownIdentity, type ProcessIdentity } from './liveness.ts';
 /** null: another living process holds it. */
 export function tryLock(path: string): Disposable | null {
   const mine = `${path}.${process.pid}`;
-  writeFileSync(mine, JSON.stringify(ownIdentity()), { mode: 0o600 });
   try {
+    writeFileSync(mine, JSON.stringify(ownIdentity()), { mode: 0o600 });
     const held = { [Symbol.dispose]: () => rmSync(path, { force: true }) };
     // A second round is needed when the lock was given back between two looks.
     for (let round = 0; round < 3; round++) {

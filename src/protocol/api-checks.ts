@@ -1,4 +1,4 @@
-// protocol/api-checks.ts: what the server says about checks.
+// protocol/api-checks.ts: what the server says about checks, of a task's work and of its sandbox.
 import { z } from 'zod';
 
 /** Milliseconds since 1970. */
@@ -7,7 +7,7 @@ const Time = z.number();
 const CHECKS_STATES = ['running', 'passed', 'failed', 'ended'] as const;
 
 /** The last checks of what a task did, shortly. */
-export const ChecksRow = z.object({
+const ChecksRow = z.object({
   state: z.enum(CHECKS_STATES).meta({ description: 'ended: stopped, or the process that ran them is gone.' }),
   passed: z.number(),
   of: z.number(),
@@ -17,6 +17,17 @@ export const ChecksRow = z.object({
   endedAtMs: Time.nullable(),
   tree: z.string().meta({ description: 'They are about this tree, and no other.' }),
 });
+
+/** How a sandbox like a task's own fared under `ags doctor --attack`. */
+const AttackedRow = z
+  .object({ held: z.number(), of: z.number(), atMs: Time })
+  .meta({ description: 'Attempts on a sandbox like its own that were stopped or limited; null: none was attacked.' });
+
+/** What speaks for a task, in its row. */
+export const PROOFS = {
+  checks: ChecksRow.nullable().meta({ description: 'null: not run since it was worked on.' }),
+  attacked: AttackedRow.nullable(),
+};
 
 export const ApiCheck = z.object({
   name: z.string(),

@@ -1,11 +1,12 @@
 // protocol/api.ts: what the server and its callers say to each other, as schemas: the OpenAPI document and the typed client are made of them.
 // Invariant: names in addresses are ids (of projects, tasks, change sets, numbers of files); paths and texts travel in bodies alone.
 import { z } from 'zod';
-import { ChecksRow } from './api-checks.ts';
+import { PROOFS } from './api-checks.ts';
+import { Id } from './api-id.ts';
 import { RUN_STATES } from './run-state.ts';
 import { NETWORK_MODES } from './network.ts';
+import { NEEDS } from './task.ts';
 
-const Id = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/);
 /** Milliseconds since 1970. */
 const Time = z.number();
 
@@ -74,6 +75,10 @@ export const ApiTask = z.object({
   kind: z.enum(['exec', 'shell', 'agent']),
   state: z.enum(SHOWN_STATES),
   reason: z.string().nullable(),
+  needs: z
+    .enum(NEEDS)
+    .nullable()
+    .meta({ description: 'Of one that needs you: an answer, a host to be allowed, or a look.' }),
   live: z.boolean(),
   group: z.enum(['needs-you', 'look', 'running', 'queued', 'rest']).meta({
     description: 'Whom it waits for: a person now, a person who looks (failed, ready), its agent, its turn, nobody.',
@@ -92,7 +97,7 @@ export const ApiTask = z.object({
   removed: z.number().nullable(),
   risky: z.number().nullable().meta({ description: 'Of the files, how many can run code; null: not looked at.' }),
   blockedHosts: z.array(z.string()),
-  checks: ChecksRow.nullable().meta({ description: 'null: not run since it was worked on.' }),
+  ...PROOFS,
   seq: z.number().meta({ description: 'Of the last event that this row knows of.' }),
 });
 export type ApiTask = z.infer<typeof ApiTask>;
@@ -116,6 +121,12 @@ export const ApiTaskDetail = ApiTask.extend({
   run: z.number(),
   turns: z.number(),
   sandbox: z.string().meta({ description: 'What isolation is in force, in words.' }),
+  backend: z.enum(['native', 'docker', 'podman']).meta({ description: 'What builds its sandboxes.' }),
+  image: z
+    .string()
+    .nullable()
+    .meta({ description: 'The image that it stands on; null: the programs of this machine.' }),
+  hidden: z.array(z.string()).meta({ description: 'Files of the project that it does not see.' }),
   limits: z.object({
     maxSeconds: z.number().nullable(),
     maxCostMicros: z.number().nullable(),
@@ -152,6 +163,9 @@ export const StartTasks = z.object({
   maxCostMicros: z.number().nullable().default(null),
   maxTurns: z.number().nullable().default(null),
   network: z.enum(NETWORK_MODES).optional(),
+  services: z.array(z.string()).max(16).optional().meta({
+    description: 'Of the configured services, only these; an empty list: none.',
+  }),
   from: Id.optional().meta({ description: 'A task whose result it starts from (fork).' }),
 });
 export type StartTasks = z.input<typeof StartTasks>;
@@ -204,108 +218,6 @@ export const ApiEvents = z.object({
   last: z.number(),
 });
 export type ApiEvents = z.infer<typeof ApiEvents>;
-
-// Review
-
-export const ApiFile = z.object({
-  n: z.number().meta({ description: 'Its number in this change set: what it is called in addresses.' }),
-  path: z.string(),
-  from: z.string().nullable(),
-  kind: z.enum(['new', 'modified', 'deleted', 'renamed', 'mode', 'symlink', 'type']),
-  lane: z.enum(['inert', 'ci', 'host']),
-  reasons: z.array(z.string()),
-  mode: z.object({ before: z.string().nullable(), after: z.string().nullable() }),
-  oid: z.object({ before: z.string().nullable(), after: z.string().nullable() }),
-  bytes: z.number(),
-  added: z.number().nullable().meta({ description: 'null: not text.' }),
-  removed: z.number().nullable(),
-  conflict: z.boolean().meta({ description: 'It also changed on the branch that it would be merged into.' }),
-  folded: z.string().nullable().meta({ description: 'Why it is shown folded: lock file, generated, large.' }),
-});
-export type ApiFile = z.infer<typeof ApiFile>;
-
-export const ApiChanges = z.object({
-  id: z
-    .string()
-    .meta({ description: 'Of exactly this content. A merge carries it, and is refused if there is newer.' }),
-  commit: z.string().nullable(),
-  base: z.string().nullable(),
-  into: z.object({ branch: z.string().nullable(), commit: z.string().nullable() }),
-  files: z.array(ApiFile),
-  refused: z.array(z.object({ path: z.string(), reason: z.string() })),
-  added: z.number(),
-  removed: z.number(),
-});
-export type ApiChanges = z.infer<typeof ApiChanges>;
-
-export const ApiHunk = z.object({ n: z.number(), header: z.string() });
-/** One file, whole. Texts are null where the file is not there, not text, or above the limit (then `why` says so). */
-export const ApiFileText = z.object({
-  n: z.number(),
-  before: z.string().nullable(),
-  after: z.string().nullable(),
-  patch: z.string().meta({ description: 'A unified diff with its "diff --git" header; empty if it is not text.' }),
-  hunks: z.array(ApiHunk),
-  why: z.string().nullable(),
-});
-export type ApiFileText = z.infer<typeof ApiFileText>;
-
-/** Of a file that both sides changed: what each did to what both began with. */
-export const ApiConflict = z.object({
-  branch: z.string(),
-  yours: z.string().meta({ description: 'The change on the branch, as a unified diff; empty: it is not text.' }),
-  theirs: z.string().meta({ description: 'The change of the task.' }),
-});
-export type ApiConflict = z.infer<typeof ApiConflict>;
-
-export const Selection = z.object({
-  changes: z.string().meta({ description: 'The id of the change set that was shown.' }),
-  files: z
-    .array(z.object({ n: z.number(), hunks: z.array(z.number()).optional().meta({ description: 'None: all.' }) }))
-    .min(1),
-});
-export const MergeTask = Selection.extend({
-  into: z.string().nullable().default(null).meta({ description: 'null: the branch that the task was started from.' }),
-  create: z.boolean().default(false).meta({ description: 'Make the branch of `into` if it is not there.' }),
-  keepCommits: z.boolean().default(false),
-  message: z.string().nullable().default(null),
-  dryRun: z.boolean().default(false),
-});
-export type MergeTask = z.input<typeof MergeTask>;
-
-export const Merged = z.object({
-  branch: z.string(),
-  from: z.string(),
-  to: z.string().nullable().meta({ description: 'null: everything was there already.' }),
-  files: z.number(),
-  left: z.array(z.string()),
-  tree: z.string().nullable().meta({ description: 'What the branch has then; null: it cannot be merged.' }),
-  checked: z
-    .enum(['passed', 'failed'])
-    .nullable()
-    .meta({ description: 'What the last checks said, if they ran on exactly this tree.' }),
-  conflicts: z.array(z.string()).meta({ description: 'Of a dry run: why it would be refused.' }),
-  problem: z.string().nullable(),
-});
-export type Merged = z.infer<typeof Merged>;
-
-export const StartChecks = Selection.extend({
-  into: z.string().nullable().default(null).meta({ description: 'null: the branch that the task was started from.' }),
-  create: z.boolean().default(false).meta({ description: 'The branch of `into` need not be there.' }),
-  commands: z
-    .array(z.string().min(1).max(4096))
-    .max(50)
-    .default([])
-    .meta({ description: 'In place of those that are configured.' }),
-});
-export type StartChecks = z.input<typeof StartChecks>;
-
-export const ApplyTask = Selection.extend({ dryRun: z.boolean().default(false) });
-export type ApplyTask = z.input<typeof ApplyTask>;
-export const Applied = z.object({ files: z.array(z.string()), left: z.array(z.string()) });
-export type Applied = z.infer<typeof Applied>;
-export const Undone = z.object({ text: z.string() });
-export type Undone = z.infer<typeof Undone>;
 
 // Network
 

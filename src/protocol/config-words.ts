@@ -5,7 +5,13 @@ export const WORDS = {
   size: 'a size such as 512m or 4g',
   share: 'a size such as 512m or 4g, or a share of the memory such as 50%',
   duration: 'a time such as 90s, 5m, 2h or 1d, or none',
+  cpus: 'a number such as 2 or 1.5, or none',
+  backend: 'auto, native, docker or podman',
+  registry: 'a registry such as ghcr.io or registry.corp:5000, or docker.io=https://mirror.corp',
   workspace: 'auto, overlay or copy',
+  image: 'the name of an image such as debian:12, devcontainer, or none',
+  dockerfile: 'a path in the project such as .ags/Dockerfile',
+  runtime: 'the name of a runtime of the engine, such as runsc',
   place: 'an absolute path, or one that begins with ~/',
   envName: 'the name of a variable: letters, digits and _, not a digit first',
   envPass: 'the name of a variable, or a prefix that ends in _*',
@@ -25,6 +31,11 @@ export const WORDS = {
   hookRun: 'a program and its arguments as a list, or a text for sh -c',
   hookTime: 'a time from 1s to 10m',
   readyHook: 'log, protect-branches, no-secrets or format',
+  composeName: 'a name of letters, digits, ., _ and -',
+  serviceName: 'a name of lower-case letters, digits and -, a letter first, that is not localhost',
+  serviceWord: 'a name of letters, digits and _, not a digit first',
+  serviceRun: 'a text for sh -c, or a program and its arguments as a list',
+  version: 'a version such as 15',
   send: 'a text with {} where the value goes, such as "Bearer {}"',
 } as const;
 
@@ -32,7 +43,15 @@ export const SIZE = /^\d+(\.\d+)?([kmgtKMGT](i?[bB])?)?$/;
 export const SHARE = /^\d+(\.\d+)?(%|[kmgtKMGT](i?[bB])?)?$/;
 export const SIZE_OR_NONE = /^(none|\d+(\.\d+)?([kmgtKMGT](i?[bB])?)?)$/;
 export const DURATION = /^(none|(?=\d)(\d+d)?(\d+h)?(\d+m)?(\d+s)?)$/;
+export const CPUS = /^(none|\d{1,4}(\.\d{1,2})?)$/;
+export const BACKENDS = ['auto', 'native', 'docker', 'podman'] as const;
 export const WORKSPACES = ['auto', 'overlay', 'copy'] as const;
+/** As engines name images: never an option, a path or a command. */
+export const IMAGE = /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}$/;
+export const RUNTIME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** A host, perhaps with a port, and perhaps with the address that is asked in its place. */
+export const REGISTRY =
+  /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?(?:=https?:\/\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?)?$/;
 export const PLACE = /^(~\/|\/)/;
 export const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 export const ENV_PASS = /^[A-Za-z_]([A-Za-z0-9_]*|[A-Za-z0-9_]*_\*)$|^_\*$/;
@@ -43,6 +62,11 @@ export const BELOW = /^(?!\.{0,2}(\/|$))[^/]+(\/(?!\.{0,2}(\/|$))[^/]+)*\/?$/;
 export const SECRET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 /** What it comes to is checked where all layers are. */
 export const HOOK_TIME = /^(?=\d)(\d{1,3}m)?(\d{1,3}s)?$/;
+/** Of a service or a profile, as compose has them. */
+export const COMPOSE_NAME = /^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$/;
+/** A host name inside, so one label. */
+export const SERVICE_NAME = /^(?!localhost$|sandbox$)[a-z][a-z0-9-]{0,30}$/;
+export const SERVICE_WORD = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 export const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 export const SEND = /^[^{}]*\{\}[^{}]*$/;
 /** An address (never a name) with a port, or the path of a Unix socket. */

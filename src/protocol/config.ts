@@ -3,16 +3,23 @@
 // `needsTrust` marks what lets a sandbox see or use more: in a project's own file it waits for `ags trust`.
 import { z } from 'zod';
 import { checks } from './config-checks.ts';
+import { compose } from './config-compose.ts';
+import { docker } from './config-docker.ts';
+import { hooks } from './config-hooks.ts';
+import { services } from './config-services.ts';
 import { bytes, count, flag, list, pattern, section, text, words } from './config-forms.ts';
 import {
+  BACKENDS,
   BELOW,
+  CPUS,
   DURATION,
   ENV_NAME,
   ENV_PASS,
   HEADER,
-  HOOK_TIME,
+  IMAGE,
   LISTEN,
   PLACE,
+  RUNTIME,
   SECRET_NAME,
   SEND,
   SHARE,
@@ -21,7 +28,6 @@ import {
   WORDS,
   WORKSPACES,
 } from './config-words.ts';
-import { HOOK_POINTS, READY_HOOKS, type HookPoint } from './hook.ts';
 import { NETWORK_MODES } from './network.ts';
 import { RULE_WORDS } from './network-rule.ts';
 
@@ -31,9 +37,7 @@ const source = section({
   command: list(words('a word of the command'), 'words: a program and its arguments')
     .min(1, { error: 'a program and its arguments' })
     .meta({ description: 'A program of this machine, with its arguments, that prints it.' }),
-  keychain: text(/^[^/]+\/[^/]+$/, 'service/account').meta({
-    description: "An entry of this machine's keychain: service/account.",
-  }),
+  keychain: text(/^[^/]+\/[^/]+$/, 'service/account').meta({ description: 'A keychain entry: service/account.' }),
 }).partial();
 
 const network = section({
@@ -153,60 +157,37 @@ const secrets = list(
   needsTrust: true,
 });
 
-const hookList = (when: string) =>
-  list(
-    section({
-      run: z
-        .union([words(WORDS.hookRun), list(words('a word of the command'), 'words').min(1, { error: WORDS.hookRun })], {
-          error: WORDS.hookRun,
-        })
-        .meta({ description: 'A program with its arguments as a list, or a text for `sh -c`.' }),
-      timeout: text(HOOK_TIME, WORDS.hookTime)
-        .optional()
-        .meta({ description: 'How long it may take; longer is a no.', examples: ['10s'] }),
-      inside: flag.optional().meta({
-        description:
-          'Run it in the sandbox, in the project, instead of on this machine. The agent can interfere there.',
-      }),
-    }),
-    'hooks such as - run: [program, argument]',
-  ).meta({ description: when, examples: [[{ run: ['my-check', '--strict'] }]], needsTrust: 'on this machine' });
-
-const HOOK_WORDS = {
-  'pre-any': 'Asked before whatever an agent does.',
-  'pre-bash': 'Asked before every command.',
-  'pre-writes': 'Asked before a file is written.',
-  'post-writes': 'Run after a file was written; a no is shown to the agent.',
-  'post-stop': 'Run when the agent says that it is done; a no sends it back to work.',
-} as const satisfies Record<HookPoint, string>;
-
-const hooks = section({
-  use: list(z.enum(READY_HOOKS, { error: WORDS.readyHook }), `names: ${WORDS.readyHook}`).meta({
-    description:
-      'Hooks that come with ags. log: every action, in a file of the task. protect-branches: no push to main, master or release/*. no-secrets: no keys in files. format: the formatter of the project, after writes.',
-    examples: [['log', 'protect-branches', 'no-secrets']],
-  }),
-  timeout: text(HOOK_TIME, WORDS.hookTime).meta({
-    description: 'How long a hook may take that says nothing else; longer is a no.',
-    examples: ['10s'],
-  }),
-  ...(Object.fromEntries(HOOK_POINTS.map((point) => [point, hookList(HOOK_WORDS[point])])) as Record<
-    HookPoint,
-    ReturnType<typeof hookList>
-  >),
-})
-  .partial()
-  .meta({
-    description:
-      'Programs that are asked about what agents do: JSON on their standard input; exit 0 allows, 2 refuses, anything else refuses as well. Executable files in .ags/hooks/ are hooks too. See `ags help hooks`.',
-  });
-
 export const ConfigFile = section({
   user: count(1, 65_533).meta({
     description: 'The uid inside when ags is run by root. Any other caller keeps their own uid. Never 0.',
     examples: [1001],
     needsTrust: true,
   }),
+  backend: z.enum(BACKENDS, { error: WORDS.backend }).meta({
+    description:
+      'What builds sandboxes: native (bubblewrap), docker or podman (containers), or auto (the first of these that is there).',
+    examples: ['docker'],
+    needsTrust: true,
+  }),
+  image: text(IMAGE, WORDS.image).meta({
+    description:
+      'The image whose programs a sandbox has in place of those of this machine, with a container backend. `devcontainer`: the one that .devcontainer/devcontainer.json names. `none`: no image. See `ags image --help`.',
+    examples: ['debian:12'],
+    needsTrust: true,
+  }),
+  dockerfile: text(BELOW, WORDS.dockerfile).meta({
+    description:
+      'A Dockerfile of the project, which `ags image build` makes the image from. It counts more than an `image` beside it.',
+    examples: ['.ags/Dockerfile'],
+    needsTrust: true,
+  }),
+  runtime: text(RUNTIME, WORDS.runtime).meta({
+    description: 'Another runtime of the engine for the container of a sandbox, for example runsc (gVisor).',
+    examples: ['runsc'],
+    needsTrust: true,
+  }),
+  docker,
+  compose,
   workspace: z.enum(WORKSPACES, { error: WORDS.workspace }).meta({
     description:
       "How a sandbox gets its own copy of the project's files: overlay (copy-on-write, ready at once), copy (a real copy, slower and larger), or auto (overlay where the kernel allows it, else copy).",
@@ -299,6 +280,9 @@ export const ConfigFile = section({
       description: 'Time from start to end; then the sandbox is ended.',
       examples: ['2h'],
     }),
+    cpus: z
+      .union([text(CPUS, WORDS.cpus), z.number().min(0.1).max(9999)], { error: WORDS.cpus })
+      .meta({ description: 'How many processors all processes together may keep busy.', examples: ['1.5'] }),
   })
     .partial()
     .meta({
@@ -388,6 +372,7 @@ export const ConfigFile = section({
   })
     .partial()
     .meta({ description: 'For agents that work on goals (`ags start`).' }),
+  services,
   checks,
   merge: section({
     check: flag.meta({

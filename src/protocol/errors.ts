@@ -54,6 +54,8 @@ export const ERRORS = {
   },
   'path.risky': { exit: EXIT.usage, http: 400, meaning: 'A file that can run code must be named with --risky.' },
   'command.not-found': { exit: 127, http: 400, meaning: 'The command does not exist inside the sandbox.' },
+  'image.missing': { exit: EXIT.notFound, http: 404, meaning: 'The engine does not have the image that was named.' },
+  'image.failed': { exit: EXIT.failed, http: 500, meaning: 'An image could not be built or fetched.' },
   'agent.unknown': { exit: EXIT.usage, http: 404, meaning: 'ags knows no agent of this name.' },
   'agent.missing': { exit: EXIT.unavailable, http: 503, meaning: 'The program of the agent is not installed.' },
   'agent.uninstallable': {
@@ -79,13 +81,34 @@ export const ERRORS = {
     meaning: 'A protection of the sandbox was not in force when the command was to start; it was not run.',
   },
   'backend.failed': { exit: EXIT.unavailable, http: 500, meaning: 'The sandbox could not be started.' },
+  'attack.impossible': {
+    exit: EXIT.unavailable,
+    http: 500,
+    meaning: 'The attacks of `ags doctor --attack` could not be tried.',
+  },
   'limit.reached': { exit: EXIT.limit, http: 429, meaning: 'The sandbox was ended because it reached a limit.' },
+  'program.killed': { exit: EXIT.failed, http: 500, meaning: 'A program that ags needs was ended from outside.' },
   'disk.full': { exit: EXIT.unavailable, http: 507, meaning: 'There is not enough free disk space.' },
   'state.damaged': { exit: EXIT.failed, http: 500, meaning: 'A file in the state directory cannot be read.' },
+  'import.refused': {
+    exit: EXIT.failed,
+    http: 422,
+    meaning: 'A file is not a sound export of a task, or holds what is never taken; nothing was imported.',
+  },
   'setup.failed': {
     exit: EXIT.failed,
     http: 422,
     meaning: "A setup command of the project failed, so an agent's workspace could not be made ready.",
+  },
+  'service.unavailable': {
+    exit: EXIT.unavailable,
+    http: 503,
+    meaning: 'A service that is configured cannot run here: its program is missing, or the sandbox can have no doors.',
+  },
+  'service.failed': {
+    exit: EXIT.failed,
+    http: 422,
+    meaning: 'A service did not become ready, ended, or could not be filled with its seed.',
   },
   'checks.none': { exit: EXIT.usage, http: 400, meaning: 'The project has no checks that could be run.' },
   'checks.failed': {

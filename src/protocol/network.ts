@@ -118,6 +118,9 @@ export interface NetworkPolicy {
 }
 
 /** How a connection came to the gateway. */
+/** The first of the addresses that stand for names where containers ask; in a sandbox they are of its loopback. */
+export const FIRST_CONTAINER_NAME = '100.64.1.1';
+
 export type Entrance = 'connect' | 'http' | 'socks5' | 'tls' | 'endpoint' | 'tcp' | 'name';
 
 /** One line of the decision log. Of what an agent sent there is a checked host name in it, and a path in one spelling. */

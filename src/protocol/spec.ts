@@ -83,6 +83,8 @@ export interface Limits {
   readonly cpuSeconds: number | null;
   /** Wall clock of the whole sandbox; null: no limit. */
   readonly wallSeconds: number | null;
+  /** How many processors all processes together may keep busy, 1.5 for example; null: no limit. */
+  readonly cpus: number | null;
 }
 
 export interface KernelRules {
@@ -114,8 +116,28 @@ export interface Door {
   readonly port: number;
 }
 
+/** Whose programs a sandbox has. */
+export type SandboxRoot =
+  /** Those of this machine, as mounts show them. */
+  | { readonly kind: 'host' }
+  /** Those of an image of the engine. It is read-only, and nothing that it says about itself counts. */
+  | {
+      readonly kind: 'image';
+      /** As the user named it. */
+      readonly reference: string;
+      /** "sha256:…", which stands for exactly this image. */
+      readonly id: string;
+      /** Names of variables that the image sets: the first process must not have them. */
+      readonly variables: readonly string[];
+      /** Places that an engine would make writable by itself. */
+      readonly volumes: readonly string[];
+    };
+
+export const HOST_ROOT: SandboxRoot = { kind: 'host' };
+
 export interface SandboxSpec {
   readonly hostname: string;
+  readonly root: SandboxRoot;
   /** The identity inside, and outside for a caller that is not root. Never 0. */
   readonly user: { readonly uid: number; readonly gid: number; readonly name: string };
   readonly mounts: readonly Mount[];
@@ -124,4 +146,6 @@ export interface SandboxSpec {
   readonly network: SandboxNetwork;
   readonly limits: Limits;
   readonly kernel: KernelRules;
+  /** Of the engine; null: the one that it takes by itself. The native backend has none. */
+  readonly runtime: string | null;
 }

@@ -37,18 +37,51 @@ export const TaskFile = z.object({
   command: z.array(z.string()),
   attemptOf: z.string().optional().meta({ description: 'The first of several tasks that do one goal side by side.' }),
   createdAt: z.iso.datetime(),
+  imported: z
+    .object({
+      at: z.iso.datetime(),
+      file: z.string().meta({ description: 'The name of the file, without its directory.' }),
+      format: z.number(),
+      name: z.string().meta({ description: 'What the task was called there.' }),
+      exportedAt: z.iso.datetime(),
+      merges: z
+        .array(z.object({ kind: z.enum(['merge', 'undo']), branch: z.string(), commit: z.string(), at: z.string() }))
+        .meta({ description: 'Merges that were made there, oldest first.' }),
+    })
+    .optional()
+    .meta({ description: 'Of a task that `ags import` has made.' }),
 });
 export type TaskFile = z.infer<typeof TaskFile>;
+
+export const NEEDS = ['answer', 'host', 'look'] as const;
 
 export const RunFile = z.object({
   version: z.literal(1),
   state: z.enum(RUN_STATES),
   reason: z.string().optional(),
+  needs: z
+    .enum(NEEDS)
+    .optional()
+    .meta({ description: 'Of one that needs somebody: an answer, a host to be allowed, or a look.' }),
   startedAtMs: z.number(),
   endedAtMs: z.number().optional(),
   exitCode: z.number().nullable(),
   label: z.string().meta({ description: 'What isolation was in force, in words.' }),
+  sandboxKey: z.string().optional().meta({
+    description: 'Names what decided its sandbox; `ags doctor --attack` keeps what it saw under such a name.',
+  }),
   workspace: z.enum(['overlay', 'copy']),
+  backend: z
+    .enum(['native', 'docker', 'podman'])
+    .optional()
+    .meta({ description: 'What built its sandboxes; native if absent.' }),
+  far: z.string().optional().meta({
+    description: 'The address of the engine, if that was on another machine: what is looked at afterwards is here.',
+  }),
+  image: z
+    .object({ reference: z.string(), id: z.string() })
+    .optional()
+    .meta({ description: 'The image that it stood on; the programs of the machine if absent.' }),
   hidden: z.array(z.string()),
   revealed: z.array(z.string()),
   base: z.string().nullable().meta({ description: 'The commit HEAD pointed at when the run started.' }),
@@ -62,6 +95,10 @@ export const RunFile = z.object({
   number: z.number().optional().meta({ description: 'Which run of the task this is, from 1.' }),
   layers: z.array(z.string()).optional().meta({
     description: 'Read-only directories that the workspace stands on, topmost first, in place of the project itself.',
+  }),
+  begins: z.string().optional().meta({
+    description:
+      'Of an imported task: the commit that its workspace is made from when it goes on, in place of the base of its goal.',
   }),
   session: z.string().nullable().optional().meta({ description: "The agent's own name for the conversation." }),
   turns: z
@@ -83,6 +120,9 @@ export const RunFile = z.object({
     .nullable()
     .optional()
     .meta({ description: 'What is on the branch of the task; null: it changed nothing.' }),
+  fetched: z.boolean().optional().meta({
+    description: 'False from the start of a turn until what it did has been brought out; it may have ended without.',
+  }),
   used: z.object({ inputTokens: z.number(), outputTokens: z.number(), costMicros: z.number().nullable() }).optional(),
 });
 export type RunFile = z.infer<typeof RunFile>;

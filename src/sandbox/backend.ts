@@ -13,8 +13,8 @@ export interface Stdio {
 }
 
 export interface Sandbox {
-  /** PID 1 of the sandbox, as the host sees it. */
-  readonly initPid: number;
+  /** PID 1 of the sandbox, as the host sees it; null: it is on another machine. */
+  readonly initPid: number | null;
   readonly stdin: NodeJS.WritableStream | null;
   readonly stdout: NodeJS.ReadableStream | null;
   readonly stderr: NodeJS.ReadableStream | null;
@@ -25,17 +25,25 @@ export interface Sandbox {
    * ask for `reach`.
    */
   connect(port: number): Promise<Socket>;
+  /**
+   * A door more, at this port of its loopback, while it runs. Rejects if the port is taken, or without `reach`. `address`: another
+   * one than 127.0.0.1.
+   */
+  open(port: number, address?: string): Promise<Server>;
   /** Delivers a signal to the command, as its terminal would. */
   signal(name: NodeJS.Signals): void;
   /** Ends every process inside at once. */
   kill(): void;
 }
 
+/** In the directory of a run: what it wrote on another machine has not come back from there. */
+export const FAR_MEMO = 'far.json';
+
 /** Takes one of the spec's doors: whoever connects to it inside is met here. They are closed when the sandbox is over. */
 export type OnDoor = (name: string, handle: Server | DatagramSocket) => void;
 
 export interface Backend {
-  readonly name: 'native';
+  readonly name: 'native' | 'docker' | 'podman';
   /**
    * Rejects, and leaves nothing behind, unless every restriction in `spec` is in force. `onDoor` has had every door before the
    * command runs.

@@ -42,6 +42,8 @@ export type CgroupPlan =
       readonly runtimeDir: string;
       readonly holds: readonly Controller[];
     }
+  /** A container engine makes it, for each sandbox. */
+  | { readonly kind: 'engine'; readonly holds: readonly Controller[] }
   | { readonly kind: 'none'; readonly why: string };
 
 export interface CgroupInput {
@@ -145,7 +147,7 @@ async function chooseScope(input: CgroupInput, otherwise: CgroupPlan): Promise<C
 async function probeScope(root: string, runtimeDir: string, systemdRun: string): Promise<string | null> {
   const show = 'g=$(sed -n s/^0:://p /proc/self/cgroup); echo "$g"; cat "$1$g/memory.max" "$1$g/pids.max"';
   const argv = [
-    ...scopeArgv(systemdRun, `ags-probe-${process.pid}`, { memoryBytes: 2 ** 26, processes: 64 }),
+    ...scopeArgv(systemdRun, `ags-probe-${process.pid}`, { memoryBytes: 2 ** 26, processes: 64, cpus: null }),
     '/bin/sh',
     '-c',
     show,
@@ -161,9 +163,10 @@ async function probeScope(root: string, runtimeDir: string, systemdRun: string):
 export function scopeArgv(
   systemdRun: string,
   unit: string,
-  limits: { memoryBytes: number; processes: number },
+  limits: { memoryBytes: number; processes: number; cpus: number | null },
 ): string[] {
   const properties = [`MemoryMax=${limits.memoryBytes}`, 'MemorySwapMax=0', `TasksMax=${limits.processes}`];
+  if (limits.cpus !== null) properties.push(`CPUQuota=${Math.round(limits.cpus * 100)}%`);
   const given = properties.flatMap((property) => ['-p', property]);
   return [
     systemdRun,

@@ -39,6 +39,7 @@ export function openCgroup(plan: CgroupPlan, id: string, limits: Limits): Cgroup
   const name = groupName(id);
   switch (plan.kind) {
     case 'none':
+    case 'engine':
       return group({ name, directories: [], enterFile: 'cgroup.procs', prefix: [], env: {}, above: null });
     case 'v1': {
       const made = Object.entries(plan.parents).map(([controller, parent]) => ({
@@ -60,6 +61,7 @@ export function openCgroup(plan: CgroupPlan, id: string, limits: Limits): Cgroup
       const prefix = scopeArgv(plan.systemdRun, name, {
         memoryBytes: limits.memoryBytes,
         processes: limits.processes + HELPERS,
+        cpus: limits.cpus,
       });
       const directories = [join(plan.slice, `${name}.scope`)];
       return group({
@@ -92,6 +94,12 @@ export async function removeStale(root: string): Promise<string[]> {
   return removed.flat();
 }
 
+const PERIOD_US = 100_000;
+
+function quota(cpus: number): number {
+  return Math.round(cpus * PERIOD_US);
+}
+
 type Setting = readonly [file: string, value: string, optional?: 'optional'];
 
 // A limit of memory alone would only push a hog into swap. The swap files are missing where the kernel has no swap accounting.
@@ -103,7 +111,10 @@ function settingsV2(limits: Limits, processes: number): Record<Controller, Setti
       ['memory.swap.max', '0', 'optional'],
     ],
     pids: [['pids.max', String(processes)]],
-    cpu: [['cpu.weight', '50', 'optional']],
+    cpu: [
+      ['cpu.weight', '50', 'optional'],
+      ...(limits.cpus === null ? [] : [['cpu.max', `${quota(limits.cpus)} ${PERIOD_US}`] as const]),
+    ],
   };
 }
 
@@ -116,7 +127,15 @@ function settingsV1(limits: Limits): Record<Controller, Setting[]> {
       ['memory.swappiness', '0', 'optional'],
     ],
     pids: [['pids.max', String(limits.processes + HELPERS)]],
-    cpu: [['cpu.shares', '512', 'optional']],
+    cpu: [
+      ['cpu.shares', '512', 'optional'],
+      ...(limits.cpus === null
+        ? []
+        : ([
+            ['cpu.cfs_period_us', String(PERIOD_US)],
+            ['cpu.cfs_quota_us', String(quota(limits.cpus))],
+          ] as const)),
+    ],
   };
 }
 

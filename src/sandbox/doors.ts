@@ -3,7 +3,7 @@
 // Invariant: a door is given to the caller before the command runs, and nothing is left open when the sandbox is over.
 import type { ChildProcess } from 'node:child_process';
 import { createSocket, type BindOptions, type Socket as DatagramSocket } from 'node:dgram';
-import { createServer, Server, Socket } from 'node:net';
+import { createServer, isIPv4, Server, Socket } from 'node:net';
 import { AgsError } from '../protocol/errors.ts';
 import type { SandboxNetwork } from '../protocol/spec.ts';
 import type { OnDoor } from './backend.ts';
@@ -11,17 +11,27 @@ import type { OnDoor } from './backend.ts';
 export interface Doors {
   /** `lost`: no more can come, and some have not. */
   readonly state: 'awaited' | 'open' | 'lost';
-  connect(port: number): Promise<Socket>;
+  connect(port: number, address?: string): Promise<Socket>;
+  /** A door at this port of the sandbox's loopback, opened while it runs. Rejects if the port is taken. */
+  open(port: number, address?: string): Promise<Server>;
+  /** From now on `onPorts` hears which ports somebody listens at, whenever that changes. */
+  watchPorts(): void;
   close(): void;
 }
 
 /** The kernel's own bound (net.core.somaxconn); a burst of connections waits instead of being refused. */
 const BACKLOG = 4096;
 
-export function receiveDoors(child: ChildProcess, network: SandboxNetwork, onDoor: OnDoor | undefined): Doors {
+export function receiveDoors(
+  child: ChildProcess,
+  network: SandboxNetwork,
+  onDoor: OnDoor | undefined,
+  onPorts?: (ports: readonly number[]) => void,
+): Doors {
   const expected = network.kind === 'gateway' ? network.doors : [];
   const open = new Map<number, Server | DatagramSocket>();
-  const asked = new Map<number, { resolve(socket: Socket): void; refuse(): void }>();
+  const late = new Set<Server>();
+  const asked = new Map<number, { resolve(handle: Socket | Server): void; refuse(): void }>();
   let closed = false;
   let next = 0;
   const refuseAll = (): void => {
@@ -34,6 +44,8 @@ export function receiveDoors(child: ChildProcess, network: SandboxNetwork, onDoo
   hangUpWhenComplete();
   child.on('message', (message, handle) => {
     const { door, connected, refused } = message as Partial<Record<'door' | 'connected' | 'refused', number>>;
+    const { ports } = message as { ports?: readonly number[] };
+    if (ports !== undefined) return onPorts?.(ports);
     if (door !== undefined) {
       const mine = handle instanceof Server ? listenAgain(handle) : bindAgain(handle);
       if (closed) return closeDoor(mine);
@@ -44,43 +56,60 @@ export function receiveDoors(child: ChildProcess, network: SandboxNetwork, onDoo
       return hangUpWhenComplete();
     }
     const id = connected ?? refused ?? -1;
+    const waiting = asked.get(id);
     if (handle instanceof Socket) {
       handle.allowHalfOpen = true;
-      if (asked.has(id)) asked.get(id)?.resolve(handle);
-      else handle.destroy();
-    } else asked.get(id)?.refuse();
+      if (waiting === undefined) handle.destroy();
+      else waiting.resolve(handle);
+    } else if (handle instanceof Server) {
+      const mine = listenAgain(handle).on('error', () => undefined);
+      if (closed || waiting === undefined) return closeDoor(mine);
+      late.add(mine.on('close', () => late.delete(mine)));
+      waiting.resolve(mine);
+    } else waiting?.refuse();
     asked.delete(id);
   });
   child.on('disconnect', refuseAll);
+  const ask = (what: 'connect' | 'listen', port: number, address = LOOPBACK): Promise<Socket | Server> => {
+    if (network.kind !== 'gateway' || !network.reach)
+      return Promise.reject(new AgsError('usage.invalid', 'No port of this sandbox can be reached from outside.'));
+    return new Promise((resolve, reject) => {
+      const refuse = (): void => reject(new AgsError('backend.failed', REFUSED[what](port)));
+      if (!child.connected || !Number.isInteger(port) || port < 1 || port > 65_535 || !isIPv4(address)) return refuse();
+      const id = next++;
+      asked.set(id, { resolve, refuse });
+      child.send({ [what]: port, id, at: address }, (error) => {
+        if (error === null) return;
+        asked.delete(id);
+        refuse();
+      });
+    });
+  };
   return {
     get state() {
       if (open.size === expected.length) return 'open';
       return child.connected ? 'awaited' : 'lost';
     },
-    connect(port) {
-      if (network.kind !== 'gateway' || !network.reach)
-        return Promise.reject(new AgsError('usage.invalid', 'No port of this sandbox can be reached from outside.'));
-      return new Promise((resolve, reject) => {
-        const refuse = (): void =>
-          reject(new AgsError('backend.failed', `Nobody listens at port ${port} inside the sandbox.`));
-        if (!child.connected || !Number.isInteger(port) || port < 1 || port > 65_535) return refuse();
-        const id = next++;
-        asked.set(id, { resolve, refuse });
-        child.send({ connect: port, id }, (error) => {
-          if (error === null) return;
-          asked.delete(id);
-          refuse();
-        });
-      });
+    connect: (port, address) => ask('connect', port, address) as Promise<Socket>,
+    open: (port, address) => ask('listen', port, address) as Promise<Server>,
+    watchPorts() {
+      if (child.connected) child.send('watch', () => undefined);
     },
     close() {
       closed = true;
-      for (const door of open.values()) closeDoor(door);
+      for (const door of [...open.values(), ...late]) closeDoor(door);
       hangUp(child);
       refuseAll();
     },
   };
 }
+
+const LOOPBACK = '127.0.0.1';
+
+export const REFUSED = {
+  connect: (port: number) => `Nobody listens at port ${port} inside the sandbox.`,
+  listen: (port: number) => `Port ${port} inside the sandbox is taken, or not free to be taken.`,
+};
 
 /** The other side closes the channel: after a disconnect() of ours Node would never say that the child's streams are closed. */
 function hangUp(child: ChildProcess): void {

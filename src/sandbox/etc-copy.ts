@@ -26,6 +26,8 @@ export interface EtcInput {
   readonly list: (patterns: readonly string[]) => readonly string[];
   /** Files that are made, by name. */
   readonly made: Readonly<Record<string, string>>;
+  /** /etc, unless somebody wants to see what becomes of another one. */
+  readonly etcDir?: string;
 }
 
 interface Memory {
@@ -38,6 +40,7 @@ interface Memory {
 const REMEMBERED = 4;
 
 export function ensureEtcCopy(input: EtcInput): string {
+  const { etcDir = '/etc' } = input;
   const key = JSON.stringify([input.patterns, input.made]);
   const file = join(input.cacheDir, 'etc.json');
   const copies = recall(file);
@@ -47,12 +50,13 @@ export function ensureEtcCopy(input: EtcInput): string {
   mkdirSync(input.cacheDir, { recursive: true, mode: 0o700 });
   const directory = mkdtempSync(join(input.cacheDir, 'etc-'));
   chmodSync(directory, 0o755);
-  const seen: [string, number][] = [['/etc', changedAt('/etc')]];
-  for (const name of input.list(input.patterns)) copy(join('/etc', name), join(directory, name), seen);
+  const seen: [string, number][] = [[etcDir, changedAt(etcDir)]];
+  // What is made comes first: whatever else is there, a link of the machine would lead us to its own files.
   for (const [name, content] of Object.entries(input.made)) {
     mkdirSync(dirname(join(directory, name)), { recursive: true, mode: 0o755 });
     writeFileSync(join(directory, name), content, { mode: 0o644 });
   }
+  for (const name of input.list(input.patterns)) copy(join(etcDir, name), join(directory, name), seen);
   // Earlier copies stay: a running sandbox may have one. `ags cleanup` knows which.
   replaceFile(
     file,
@@ -61,10 +65,11 @@ export function ensureEtcCopy(input: EtcInput): string {
   return directory;
 }
 
-// Links are made again as they are: they lead into /usr, which is visible, or nowhere.
+// Links are made again as they are: they lead into /usr, which is visible, or nowhere. Nothing that is there already is replaced.
 function copy(from: string, to: string, seen: [string, number][]): void {
   const stat = lstatSync(from, { throwIfNoEntry: false });
-  if (stat === undefined) return;
+  const there = lstatSync(to, { throwIfNoEntry: false });
+  if (stat === undefined || (there !== undefined && !(there.isDirectory() && stat.isDirectory()))) return;
   mkdirSync(dirname(to), { recursive: true, mode: 0o755 });
   if (stat.isSymbolicLink()) return symlinkSync(readlinkSync(from), to);
   try {

@@ -22,8 +22,8 @@ import { processTree, startTicks } from './process-tree.ts';
 export type { Breach } from './governor-rules.ts';
 
 export interface WatchInput {
-  /** The sandbox's PID 1, as the host numbers it. */
-  readonly initPid: number;
+  /** The sandbox's PID 1, as the host numbers it; null: it is on another machine, and only its time can be watched. */
+  readonly initPid: number | null;
   readonly limits: Limits;
   /** False when a cgroup holds memory: then it is only looked at for the record. */
   readonly watchMemory: boolean;
@@ -58,7 +58,8 @@ export function watchSandbox(input: WatchInput): Watch {
   const memory = memoryMeter(input, ended.signal);
   const disk = diskMeter(input, ended.signal);
   // A pid alone could belong to someone else by the next look.
-  const init = startTicks(input.initPid);
+  const { initPid } = input;
+  const init = initPid === null ? null : startTicks(initPid);
   const startedMs = performance.now();
   let last = { atMs: startedMs, used: 0 };
   let timer: NodeJS.Timeout | undefined;
@@ -66,7 +67,8 @@ export function watchSandbox(input: WatchInput): Watch {
   const look = async (): Promise<void> => {
     const atMs = performance.now();
     report(timeBreach(input.limits, atMs - startedMs));
-    const tree = init === null || startTicks(input.initPid) !== init ? null : processTree(input.initPid);
+    if (initPid === null) return lookIn(PACE.slowestMs);
+    const tree = init === null || startTicks(initPid) !== init ? null : processTree(initPid);
     if (tree === null) return;
     // Not awaited: a tree of a million files must not keep us from looking at memory.
     void disk(tree.pids).then(({ usedBytes, breach }) => {

@@ -3,12 +3,15 @@ import { accessSync, constants, existsSync, lstatSync, mkdirSync, readFileSync, 
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { isWithin } from '../lib/files.ts';
+import type { Engine } from './engine.ts';
 import { run } from '../lib/process.ts';
 import { chooseCgroup, type CgroupPlan } from './cgroup-plan.ts';
 import type { LimitHost } from './limits.ts';
 import { seccompArch } from './seccomp.ts';
 
 export interface NativeHost {
+  /** What builds sandboxes here; null: bubblewrap. */
+  readonly engine: Engine | null;
   readonly arch: 'x64' | 'arm64';
   readonly programs: Readonly<Record<ProgramName, string>>;
   readonly cgroupPlan: CgroupPlan;
@@ -28,7 +31,9 @@ export async function inspectHost(input: {
   memoryBytes: number;
   kernel: string;
   programDirs?: readonly string[];
+  engine?: Engine | null;
 }): Promise<NativeHost> {
+  const engine = input.engine ?? null;
   const arch = seccompArch(input.nodeArch);
   if (input.platform !== 'linux' || arch === null) {
     throw new AgsError(
@@ -38,9 +43,32 @@ export async function inspectHost(input: {
     );
   }
   const programs = Object.fromEntries(NEEDED.map((name) => [name, findProgram(name, input.programDirs)]));
-  const missing = NEEDED.filter((name) => programs[name] === null);
+  const missing = NEEDED.filter((name) => programs[name] === null && (engine === null || name === 'perl'));
   if (missing.length > 0) throw programMissing(missing);
-  const cgroupPlan = await chooseCgroup({
+  const cgroupPlan = await planCgroup(input, engine);
+  return {
+    engine,
+    arch,
+    programs: Object.fromEntries(NEEDED.map((name) => [name, programs[name] ?? ''])) as Record<ProgramName, string>,
+    cgroupPlan,
+    limitHost: {
+      memoryBytes: input.memoryBytes,
+      // Without a user namespace of its own, the limit of processes that each process has would count all of the user's.
+      kernel: engine === null || engine.rootless ? input.kernel : '0',
+      procLimits: readFileSync('/proc/self/limits', 'utf8'),
+      cgroup: cgroupPlan,
+      prlimit: programs['prlimit'] ?? '/usr/bin/prlimit',
+    },
+  };
+}
+
+/** An engine of root's counts processes and memory by itself. One without root can, where the user's service manager can. */
+async function planCgroup(
+  input: { readonly uid: number; readonly runtimeDir: string; readonly cacheDir: string },
+  engine: Engine | null,
+): Promise<CgroupPlan> {
+  if (engine !== null && !engine.rootless) return { kind: 'engine', holds: ['memory', 'pids', 'cpu'] };
+  const chosen = await chooseCgroup({
     root: '/sys/fs/cgroup',
     uid: input.uid,
     self: readFileSync('/proc/self/cgroup', 'utf8'),
@@ -48,18 +76,10 @@ export async function inspectHost(input: {
     cacheDir: input.cacheDir,
     bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
   });
-  return {
-    arch,
-    programs: programs as Record<ProgramName, string>,
-    cgroupPlan,
-    limitHost: {
-      memoryBytes: input.memoryBytes,
-      kernel: input.kernel,
-      procLimits: readFileSync('/proc/self/limits', 'utf8'),
-      cgroup: cgroupPlan,
-      prlimit: programs['prlimit'] ?? '/usr/bin/prlimit',
-    },
-  };
+  if (engine === null || chosen.kind === 'none') return chosen;
+  return chosen.kind === 'scope'
+    ? { kind: 'engine', holds: chosen.holds }
+    : { kind: 'none', why: 'without a service manager of this user the engine cannot make one' };
 }
 
 /** Never looked up in the user's PATH, which may lead through a project. */

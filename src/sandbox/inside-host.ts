@@ -14,8 +14,8 @@ export const INSIDE_HOST = '/run/ags/host';
  * A visitor sends a line "tty|pipe columns rows count", then as many lines as count says, each a word of the command in
  * hexadecimal, and then frames (lib/frames.ts).
  */
-export function insideHostArgv(command: readonly string[]): string[] {
-  return ['perl', INSIDE_HOST, String(JOIN_PORT), ...command];
+export function insideHostArgv(command: readonly string[], perl: readonly string[]): string[] {
+  return [...perl, INSIDE_HOST, String(JOIN_PORT), ...command];
 }
 
 export const INSIDE_HOST_SCRIPT = String.raw`use strict; use IO::Socket::INET; use POSIX ();

@@ -36,7 +36,8 @@ export function prlimitArgv(limits: Limits, host: LimitHost): string[] {
   };
   return [
     host.prlimit ?? '/usr/bin/prlimit',
-    at('core', 0),
+    // No file, and no program of the host that is handed the memory of what crashes: 0 would keep away the former alone.
+    at('core', 1),
     at('nofile', limits.openFiles),
     at('fsize', limits.fileBytes),
     ...(countsPerSandbox(host.kernel) ? [at('nproc', limits.processes)] : []),
@@ -44,6 +45,14 @@ export function prlimitArgv(limits: Limits, host: LimitHost): string[] {
     ...(limits.cpuSeconds === null ? [] : [at('cpu', limits.cpuSeconds)]),
     '--',
   ];
+}
+
+/** For an engine that would otherwise grant more processes than it may itself have: no more than there are numbers for. */
+export function grantableArgv(limits: Limits, host: LimitHost, pidMax: number): string[] {
+  const argv = prlimitArgv(limits, host);
+  return countsPerSandbox(host.kernel)
+    ? argv
+    : [...argv, `--nproc=${Math.min(pidMax, hardLimits(host.procLimits).nproc)}`];
 }
 
 export interface LimitInForce {
@@ -99,7 +108,7 @@ function memoryInForce(limits: Limits, host: LimitHost): LimitInForce {
 function plainRows(limits: Limits, host: LimitHost): LimitInForce[] {
   const hard = hardLimits(host.procLimits);
   const openFiles = Math.min(limits.openFiles, hard.nofile);
-  const { fileBytes, diskBytes, tmpBytes, cpuSeconds, wallSeconds } = limits;
+  const { fileBytes, diskBytes, tmpBytes, cpuSeconds, wallSeconds, cpus } = limits;
   return [
     { name: 'openFiles', allowed: openFiles, held: 'kernel', means: `${openFiles} open files per process` },
     { name: 'fileBytes', allowed: fileBytes, held: 'kernel', means: `${formatSize(fileBytes)} per file` },
@@ -116,7 +125,15 @@ function plainRows(limits: Limits, host: LimitHost): LimitInForce[] {
     wallSeconds === null
       ? { name: 'wallSeconds', allowed: null, held: 'no', means: 'the run may take as long as it likes' }
       : { name: 'wallSeconds', allowed: wallSeconds, held: 'watched', means: `${wallSeconds} s from start to end` },
+    cpusInForce(cpus, host.cgroup),
   ];
+}
+
+function cpusInForce(allowed: number | null, cgroup: CgroupPlan): LimitInForce {
+  if (allowed === null) return { name: 'cpus', allowed, held: 'no', means: 'all processors may be kept busy' };
+  return holds(cgroup, 'cpu')
+    ? { name: 'cpus', allowed, held: 'kernel', means: `${allowed} processors kept busy, ${cgroupWords(cgroup)}` }
+    : { name: 'cpus', allowed, held: 'no', means: 'processors are not limited: no cgroup here can do it' };
 }
 
 function cgroupWords(plan: CgroupPlan): string {
@@ -127,6 +144,8 @@ function cgroupWords(plan: CgroupPlan): string {
       return 'cgroup v1';
     case 'scope':
       return 'systemd scope';
+    case 'engine':
+      return 'cgroup of the engine';
     case 'none':
       return 'no cgroup';
   }

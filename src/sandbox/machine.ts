@@ -14,6 +14,9 @@ export interface Machine {
   readonly leftOut: readonly string[];
 }
 
+/** Nothing of it is shown. */
+export const NO_MACHINE: Machine = { system: [], etc: [], toolDirs: [], mountPoints: [], leftOut: [] };
+
 /** The distribution's own: nobody else puts anything there. */
 export const SYSTEM_DIRS: readonly string[] = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 /** Here others put things too, sockets of their servers for example. Like the above they can be read by everybody. */
@@ -49,9 +52,12 @@ function readMountPoints(): string[] {
   return readFileSync('/proc/self/mountinfo', 'utf8')
     .split('\n')
     .flatMap((line) => line.split(' ')[4] ?? [])
-    .map((point) =>
-      point.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8))),
-    );
+    .map(unescapePath);
+}
+
+/** As the kernel writes paths in lists of mounts. */
+export function unescapePath(text: string): string {
+  return text.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }
 
 /** Most of the many directories that tools may live in are not there: one look at the home rules them out. */

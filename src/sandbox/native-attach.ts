@@ -32,8 +32,21 @@ const SURE_S = 1;
 /** What a bwrap that failed has said is copied by others, who need a moment. */
 const LATE_MS = 5000;
 
+export interface AttachOptions {
+  readonly answerSeconds?: number;
+  /** What else the first process must have given up: what it has not, as a part of a sentence. */
+  readonly lacking?: (initPid: number) => string | null;
+  /** False as long as the word must wait: whoever is to read what the command says may not be there yet. */
+  readonly mayGo?: () => boolean;
+}
+
 /** Resolves once bwrap has made its namespaces; rejects if it ends before that. */
-export function attach(child: ChildProcess, status: number, doors: Doors): Promise<Sandbox> {
+export function attach(
+  child: ChildProcess,
+  status: number,
+  doors: Doors,
+  { answerSeconds = ANSWER_S, lacking, mayGo }: AttachOptions = {},
+): Promise<Sandbox> {
   return new Promise((resolve, reject) => {
     let init: Init | null = null;
     let suspect: Init | null = null;
@@ -91,12 +104,16 @@ export function attach(child: ChildProcess, status: number, doors: Doors): Promi
     const begun = process.uptime();
     const look = (): void => {
       if (ended) return;
-      if (init === null && process.uptime() - begun > ANSWER_S) {
+      if (init === null && process.uptime() - begun > answerSeconds) {
         killGroup(child);
         return reject(
-          new AgsError('backend.unprotected', `bwrap did not answer in ${ANSWER_S} seconds; the command was not run.`, {
-            hint: 'Is the machine busy, or a file system not reachable? See also: ags doctor',
-          }),
+          new AgsError(
+            'backend.unprotected',
+            `The sandbox did not answer in ${answerSeconds} seconds; the command was not run.`,
+            {
+              hint: 'Is the machine busy, or a file system not reachable? See also: ags doctor',
+            },
+          ),
         );
       }
       const pid = init === null ? readStatus(status).initPid : null;
@@ -111,6 +128,7 @@ export function attach(child: ChildProcess, status: number, doors: Doors): Promi
           stderr: child.stderr,
           done,
           connect: doors.connect,
+          open: doors.open,
           signal(name) {
             sent.add(signalNumber(name));
             void signalCommand(pid, name);
@@ -129,8 +147,10 @@ export function attach(child: ChildProcess, status: number, doors: Doors): Promi
           init,
           unprotected('The sandbox has no network of its own', 'it shared the net namespace of this machine'),
         );
-      if (network === 'own' && doors.state === 'open') return feed(child, DESCRIPTORS.go, '\n');
-      if (filtered && (doors.state === 'lost' || process.uptime() - begun > ANSWER_S))
+      const kept = network === 'own' ? (lacking?.(init.pid) ?? null) : null;
+      if (kept !== null) return refuse(init, unprotected(`The sandbox is not what it should be: ${kept}`, kept));
+      if (network === 'own' && doors.state === 'open' && mayGo?.() !== false) return feed(child, DESCRIPTORS.go, '\n');
+      if (filtered && doors.state !== 'open' && (doors.state === 'lost' || process.uptime() - begun > answerSeconds))
         return refuse(
           init,
           new AgsError('backend.failed', 'The sandbox came without a door to the gateway; the command was not run.', {

@@ -40,7 +40,7 @@ export function prepareRunDir(input: PrepareInput, spec: SandboxSpec, launch: La
   prepareMountPoints(spec, own);
 }
 
-function prepareOverlay(
+export function prepareOverlay(
   { runDir, whiteout }: PrepareInput,
   workspace: Exclude<WorkspaceMount, { kind: 'copy' }>,
   own: (path: string) => void,
@@ -91,7 +91,7 @@ function placeholder(path: string, directory: boolean): void {
  * Mount points below a writable bind (the home) are made in its host directory. On a further turn an agent has been there: only what
  * is a plain directory all the way is walked, and nothing is mounted or made behind a link.
  */
-function prepareMountPoints(spec: SandboxSpec, own: (path: string) => void): void {
+export function prepareMountPoints(spec: SandboxSpec, own: (path: string) => void): void {
   const writable = spec.mounts.filter((m) => m.kind === 'bind' && m.writable);
   for (const mount of spec.mounts) {
     const parent = writable.findLast((m) => m !== mount && mount.to.startsWith(`${m.to}/`));

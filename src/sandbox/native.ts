@@ -89,7 +89,7 @@ function spawnOrRefuse(start: () => ChildProcess, status: number): ChildProcess 
   }
 }
 
-type StdioList = (number | 'pipe' | 'ignore' | 'ipc')[];
+export type StdioList = (number | 'pipe' | 'ignore' | 'ipc')[];
 
 function spawnLaunch(
   options: NativeOptions,
@@ -129,7 +129,7 @@ function spawnLaunch(
 
 // node-pty opens the master of a terminal without close-on-exec, and Node has no way to set it: the child would inherit it.
 // A descriptor that is given as another one is not inherited as itself; "ignore" leaves a number above 2 as it is.
-function withoutStrangers(stdio: StdioList, nothing: number): StdioList {
+export function withoutStrangers(stdio: StdioList, nothing: number): StdioList {
   const all = [...stdio];
   for (const fd of inheritedDescriptors()) {
     if (fd < stdio.length) continue;

@@ -7,6 +7,7 @@ import {
   type Limits,
   type Mount,
   type SandboxNetwork,
+  type SandboxRoot,
   type SandboxSpec,
   type WorkspaceMount,
 } from '../protocol/spec.ts';
@@ -18,8 +19,13 @@ export interface PlanInput {
   readonly user: { readonly uid: number; readonly gid: number; readonly name: string; readonly shell: string };
   readonly home: string;
   readonly homeDir: string;
-  /** The copy of /etc made for sandboxes. */
-  readonly etcDir: string;
+  readonly root: SandboxRoot;
+  /** The copy of /etc made for sandboxes; over an image, the files that stand in its /etc. */
+  readonly etc:
+    | { readonly kind: 'copy'; readonly directory: string }
+    | { readonly kind: 'files'; readonly files: Readonly<Record<string, string>> };
+  /** What the image sets; it counts least. */
+  readonly imageEnv: Readonly<Record<string, string>>;
   readonly project: string;
   readonly cwd: string;
   readonly workspace: WorkspaceMount;
@@ -44,6 +50,7 @@ export interface PlanInput {
   readonly limits: Limits;
   readonly kernel: KernelRules;
   readonly network: SandboxNetwork;
+  readonly runtime: string | null;
   readonly taskName: string;
   readonly more: MoreInside;
 }
@@ -72,7 +79,7 @@ export function planSandbox(input: PlanInput): SandboxSpec {
           ? bind(entry.path, entry.path, 'the system')
           : { kind: 'symlink', target: entry.link, to: sandboxPath(entry.path), why: 'the system' },
       ),
-    { ...bind(input.etcDir, '/etc', 'a copy of the settings that etc: names, with accounts of its own'), veil: 'no' },
+    ...etcMounts(input.etc),
     { kind: 'proc', to: sandboxPath('/proc'), why: 'its own processes only' },
     { kind: 'dev', to: sandboxPath('/dev'), why: 'null, zero, random, terminals' },
     { kind: 'tmpfs', to: sandboxPath('/dev/shm'), bytes: 256 * MiB, mode: '1777', why: 'shared memory of its own' },
@@ -83,7 +90,9 @@ export function planSandbox(input: PlanInput): SandboxSpec {
       mode: '1777',
       why: 'temporary files of its own',
     },
-    { kind: 'dir', to: sandboxPath('/run'), mode: '0755', why: 'no socket of the host' },
+    ...(input.root.kind === 'host'
+      ? [{ kind: 'dir', to: sandboxPath('/run'), mode: '0755', why: 'no socket of the host' } as const]
+      : []),
     ...input.files.map((file): Mount => ({
       kind: 'file',
       content: file.content,
@@ -91,8 +100,7 @@ export function planSandbox(input: PlanInput): SandboxSpec {
       to: sandboxPath(file.to),
       why: 'whom programs trust for TLS',
     })),
-    { kind: 'dir', to: sandboxPath('/var'), mode: '0755', why: 'nothing of the host' },
-    { kind: 'symlink', target: '../tmp', to: sandboxPath('/var/tmp'), why: 'programs expect it' },
+    ...varMounts(input),
     { kind: 'bind', from: hostPath(input.homeDir), to: sandboxPath(home), writable: true, why: "the task's own home" },
     ...tools,
     ...extra,
@@ -122,11 +130,12 @@ export function planSandbox(input: PlanInput): SandboxSpec {
     ...machine.system.map((s) => s.path),
     ...machine.toolDirs,
     ...input.extraMounts,
-    ...CERTIFICATES,
+    ...(input.root.kind === 'host' ? CERTIFICATES : []),
     input.project,
   ];
   return {
     hostname: 'sandbox',
+    root: input.root,
     user: { uid: input.user.uid, gid: input.user.gid, name: input.user.name },
     mounts,
     env: planEnv(input, visible),
@@ -134,10 +143,37 @@ export function planSandbox(input: PlanInput): SandboxSpec {
     network: input.network,
     limits: input.limits,
     kernel: input.kernel,
+    runtime: input.runtime,
   };
 }
 
 const MiB = 1024 * 1024;
+
+function etcMounts(etc: PlanInput['etc']): Mount[] {
+  if (etc.kind === 'copy')
+    return [
+      {
+        ...bind(etc.directory, '/etc', 'a copy of the settings that etc: names, with accounts of its own'),
+        veil: 'no',
+      },
+    ];
+  return Object.entries(etc.files).map(([name, content]): Mount => ({
+    kind: 'file',
+    content,
+    to: sandboxPath(`/etc/${name}`),
+    why: 'accounts and names of its own',
+  }));
+}
+
+function varMounts({ root, limits }: PlanInput): Mount[] {
+  const to = sandboxPath('/var/tmp');
+  if (root.kind === 'image')
+    return [{ kind: 'tmpfs', to, bytes: limits.tmpBytes, mode: '1777', why: 'programs expect it' }];
+  return [
+    { kind: 'dir', to: sandboxPath('/var'), mode: '0755', why: 'nothing of the host' },
+    { kind: 'symlink', target: '../tmp', to, why: 'programs expect it' },
+  ];
+}
 
 /** Where /etc has what every program may know; always part of its copy. */
 const CERTIFICATES = [
@@ -153,19 +189,24 @@ function bind(from: string, to: string, why: string): Extract<Mount, { kind: 'bi
 }
 
 /** Made for the sandbox, because the real ones name every account of the machine and its name servers. */
-export function accountFiles(user: PlanInput['user'], home: string, resolvConf: string): Record<string, string> {
+export function accountFiles(
+  user: PlanInput['user'],
+  home: string,
+  resolvConf: string,
+  moreHosts = '',
+): Record<string, string> {
   const nobody = 'nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin';
   return {
     passwd: `root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n${user.name}:x:${user.uid}:${user.gid}::${home}:${user.shell}\n${nobody}\n`,
     group: `root:x:0:\n${user.name}:x:${user.gid}:\nnogroup:x:65534:\n`,
-    hosts: '127.0.0.1 localhost sandbox\n::1 localhost\n',
+    hosts: `127.0.0.1 localhost sandbox\n::1 localhost\n${moreHosts}`,
     hostname: 'sandbox\n',
     'resolv.conf': resolvConf,
   };
 }
 
 function planEnv(input: PlanInput, visible: readonly string[]): Record<string, string> {
-  const env: Record<string, string> = {};
+  const env: Record<string, string> = { ...input.imageEnv };
   for (const [name, value] of Object.entries(input.hostEnv)) {
     if (value === undefined) continue;
     const named = input.envPass.some((p) => (p.endsWith('*') ? name.startsWith(p.slice(0, -1)) : p === name));
@@ -175,11 +216,7 @@ function planEnv(input: PlanInput, visible: readonly string[]): Record<string, s
   }
   return {
     ...env,
-    PATH:
-      (input.hostEnv['PATH'] ?? '')
-        .split(':')
-        .filter((dir) => dir.startsWith('/') && isVisible(dir, visible))
-        .join(':') || '/usr/local/bin:/usr/bin:/bin',
+    PATH: planPath(input, visible),
     HOME: input.home,
     USER: input.user.name,
     LOGNAME: input.user.name,
@@ -191,6 +228,15 @@ function planEnv(input: PlanInput, visible: readonly string[]): Record<string, s
     AGS_SANDBOX: '1',
     AGS_TASK: input.taskName,
   };
+}
+
+const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin';
+
+function planPath({ root, hostEnv, imageEnv }: PlanInput, visible: readonly string[]): string {
+  const own = (hostEnv['PATH'] ?? '').split(':').filter((dir) => dir.startsWith('/') && isVisible(dir, visible));
+  if (root.kind === 'host') return own.join(':') || USUAL_PATH;
+  const theirs = (imageEnv['PATH'] ?? USUAL_PATH).split(':').filter((dir) => dir.startsWith('/'));
+  return [...new Set([...theirs, ...own])].join(':') || USUAL_PATH;
 }
 
 export function isVisible(path: string, visible: readonly string[]): boolean {

@@ -1,6 +1,7 @@
 // sandbox/question.ts: a throw-away sandbox in which one program of ours looks at what an agent left behind.
 // The host itself never runs a program over those files. Pure.
 import {
+  HOST_ROOT,
   hostPath,
   sandboxPath,
   type Limits,
@@ -35,6 +36,7 @@ export function planQuestion(input: {
   });
   return {
     hostname: 'sandbox',
+    root: HOST_ROOT,
     user: { ...input.user, name: 'agent' },
     mounts: [
       ...input.machine.system.map((entry): Mount =>
@@ -67,5 +69,6 @@ export function planQuestion(input: {
     network: { kind: 'loopback' },
     limits: input.limits,
     kernel: { ptrace: false, unixSockets: false },
+    runtime: null,
   };
 }

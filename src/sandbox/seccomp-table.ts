@@ -18,6 +18,8 @@ export const ENOSYS = 0x00050000 | 38;
 const EINVAL = 0x00050000 | 22;
 const EPROTONOSUPPORT = 0x00050000 | 93;
 const EAFNOSUPPORT = 0x00050000 | 97;
+/** An error that is none: whoever asks is told that it was done, and nothing is. */
+const PRETEND = 0x00050000;
 
 /** `audit` is the AUDIT_ARCH_* that the kernel puts beside each call, `lastOwn` the end of the architecture's own numbers. */
 export const ARCHES: Readonly<Record<SeccompArch, { readonly audit: number; readonly lastOwn: number }>> = {
@@ -51,6 +53,48 @@ export function kernelPolicy(rules: KernelRules): Policy {
   if (!rules.ptrace) for (const name of namesOf(OTHER_PROCESSES)) policy[name] = EPERM;
   return policy;
 }
+
+/**
+ * For an engine inside: it makes namespaces and mounts, which is why it stands in a user namespace of its own, with no right in any
+ * other. What acts on the machine, or was never needed by a container, stays refused to it and to all that it starts.
+ */
+export function enginePolicy(): Policy {
+  const policy: Partial<Record<CallName, Decision>> = {};
+  for (const name of namesOf(REFUSED)) if (!FOR_ENGINES.has(name)) policy[name] = EPERM;
+  for (const name of namesOf(ABSENT)) policy[name] = ENOSYS;
+  const { ioctl, setrlimit, prlimit64 } = argumentRules({ ptrace: true, unixSockets: true });
+  const [unix, inet, inet6, netlink] = [1, 2, 10, 16];
+  // Interfaces and routes, packet filters, and what their modules are found by.
+  const netlinkSocket = only(2, 0xffffffff, [0, 12, 16], ALLOW, EAFNOSUPPORT);
+  const socket: Decision = {
+    arg: 0,
+    word: 'low',
+    mask: 0xffffffff,
+    cases: [
+      [[unix, inet, inet6], ALLOW],
+      [[netlink], netlinkSocket],
+    ],
+    otherwise: EAFNOSUPPORT,
+  };
+  return { ...policy, ioctl, socket, setrlimit, prlimit64 };
+}
+
+const FOR_ENGINES: ReadonlySet<string> = new Set([
+  'mount',
+  'umount2',
+  'pivot_root',
+  'chroot',
+  'setns',
+  'mount_setattr',
+  'open_tree',
+  'move_mount',
+  'fsopen',
+  'fsconfig',
+  'fsmount',
+  'fspick',
+  // A container has a keyring of its own; nobody else has ever had keys under these users.
+  'keyctl',
+]);
 
 function namesOf<Name extends CallName>(calls: Readonly<Record<Name, unknown>>): readonly Name[] {
   return Object.keys(calls) as Name[];
@@ -158,9 +202,13 @@ const BY_ARGUMENT = {
   unshare: [272, 97],
   personality: [135, 92],
   shmget: [29, 194],
+  setrlimit: [160, 164],
+  prlimit64: [302, 261],
 } as const satisfies Numbers;
 
-export const NUMBERS = { ...BY_ARGUMENT, ...REFUSED, ...ABSENT, ...OTHER_PROCESSES };
+/** Whatever their arguments are. */
+export const REFUSED_CALLS = { ...REFUSED, ...ABSENT, ...OTHER_PROCESSES };
+export const NUMBERS = { ...BY_ARGUMENT, ...REFUSED_CALLS };
 export type CallName = keyof typeof NUMBERS;
 
 // Left alone on purpose: a set-user-id bit in chmod or open. `openat2` has its mode behind a pointer, so the rule could
@@ -229,10 +277,22 @@ function argumentRules(rules: KernelRules): Record<keyof typeof BY_ARGUMENT, Dec
       cases: [[[0], only(1, 0xffff0000, [0], ALLOW, EINVAL)]],
       otherwise: EINVAL,
     },
+    // unsigned int resource; a pointer, used whole. At a limit of 1 the kernel starts no program of the host for a process that crashes; at 0
+    // it does, as root. Programs that have secrets set it to 0, and stop if they may not.
+    setrlimit: only(0, whole, [RLIMIT_CORE], PRETEND, ALLOW),
+    prlimit64: only(
+      1,
+      whole,
+      [RLIMIT_CORE],
+      { arg: 2, word: 'high', mask: whole, cases: [[[0], only(2, whole, [0], ALLOW, PRETEND)]], otherwise: PRETEND },
+      ALLOW,
+    ),
     // unsigned int personality.
     personality: only(0, whole, personalities, ALLOW, EPERM),
   };
 }
+
+const RLIMIT_CORE = 4;
 
 function only(arg: number, mask: number, values: readonly number[], then: Decision, otherwise: Decision): Decision {
   return { arg, word: 'low', mask, cases: [[values, then]], otherwise };

@@ -1,11 +1,25 @@
 // sandbox/seccomp.ts: the kernel's filter for system calls, as the `struct sock_filter[]` that `bwrap --seccomp FD` loads.
 // Invariant: every path ends in a verdict; what comes from another architecture, or has an unknown number, never passes.
 import type { KernelRules } from '../protocol/spec.ts';
-import { ALLOW, ARCHES, ENOSYS, FIRST_SHARED, KILL, kernelPolicy, LAST_SHARED, NUMBERS } from './seccomp-table.ts';
+import {
+  ALLOW,
+  ARCHES,
+  ENOSYS,
+  enginePolicy,
+  FIRST_SHARED,
+  KILL,
+  kernelPolicy,
+  LAST_SHARED,
+  NUMBERS,
+} from './seccomp-table.ts';
 import type { CallName, Decision, Policy, SeccompArch } from './seccomp-table.ts';
 
 export function seccompFilter(arch: SeccompArch, rules: KernelRules): Buffer {
   return assemble(arch, kernelPolicy(rules));
+}
+
+export function engineFilter(arch: SeccompArch): Buffer {
+  return assemble(arch, enginePolicy());
 }
 
 /** The table for a `process.arch`. Null: there is none, so no sandbox may start. */

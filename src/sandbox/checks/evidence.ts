@@ -33,7 +33,7 @@ export interface Expected {
   /** Mount points that must be read-only. */
   readonly readOnly: readonly string[];
   /** The namespaces of the caller, none of which the sandbox may share. */
-  readonly outside: Readonly<Record<NamespaceName, string>>;
+  readonly outside: Readonly<Partial<Record<NamespaceName, string>>>;
 }
 
 export interface Evidence {
@@ -49,7 +49,9 @@ export function judge(report: string, expected: Expected): Evidence {
     new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(part('/proc/self/status'))?.[1]?.trim() ?? 'unknown';
   const inside = part('namespaces').split('\n');
   const shared = NAMESPACES.filter(
-    (name, i) => inside[i]?.startsWith(`${name}:[`) !== true || inside[i] === expected.outside[name],
+    (name, i) =>
+      expected.outside[name] !== undefined &&
+      (inside[i]?.startsWith(`${name}:[`) !== true || inside[i] === expected.outside[name]),
   );
   const interfaces = [...part('/proc/net/dev').matchAll(/^\s*(\S+):/gm)].map(([, name]) => name);
   const writable = expected.readOnly.filter((path) => !isReadOnly(part('/proc/self/mountinfo'), path));
@@ -120,9 +122,10 @@ function isSet(limits: string, option: string): boolean {
 /** The last mount at a place is the one that counts. mountinfo writes blanks and the like as octal numbers. */
 function isReadOnly(mountinfo: string, path: string): boolean {
   const escaped = path.replaceAll(/[ \t\n\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`);
-  const options = mountinfo
+  const fields = mountinfo
     .split('\n')
     .map((line) => line.split(' '))
-    .findLast((fields) => fields[4] === escaped)?.[5];
-  return options?.split(',').includes('ro') === true;
+    .findLast((found) => found[4] === escaped);
+  // The mount, or the whole file system.
+  return [fields?.[5], fields?.at(-1)].some((options) => options?.split(',').includes('ro') === true);
 }

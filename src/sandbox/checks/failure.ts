@@ -1,6 +1,6 @@
 // sandbox/checks/failure.ts: what unshare, mount, perl and bwrap print when they fail, as one plain sentence and one command.
 // Invariant: every failure has a sentence. A text nobody has seen before is shown as it is, never hidden behind a guess.
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { visible } from '../../lib/sanitize.ts';
 import { installCommand } from '../host.ts';
 import type { KernelFacts } from './kernel-facts.ts';
@@ -49,12 +49,22 @@ export function explainFailure(stderr: string, context: FailureContext): Problem
   };
 }
 
-/** `lacking`: parts of a sentence about the sandbox, "it ...". */
-export function unprotected(lacking: readonly string[], bwrap: string): Problem {
+export function engineFailed(said: string, engine: string): Problem {
+  const line = lastLine(said);
+  return {
+    cause: 'unknown',
+    message: `A test sandbox could not be started${line === '' ? '.' : `: ${line}`}`,
+    hint: `See what the engine says of itself: ${engine} info. Or use: --backend native`,
+  };
+}
+
+/** `lacking`: parts of a sentence about the sandbox, "it ..."; `builder`: the program that was to build it. */
+export function unprotected(lacking: readonly string[], builder: string): Problem {
+  const again = basename(builder) === 'bwrap' ? `: ${installCommand(['bubblewrap'])}` : ', or use: --backend native';
   return {
     cause: 'unprotected',
     message: `A test sandbox started, but not with every protection in force: ${lacking.join('; ')}.`,
-    hint: `Is ${bwrap} the one of your system? Remove it and install it again: ${installCommand(['bubblewrap'])}`,
+    hint: `Is ${builder} the one of your system? Remove it and install it again${again}`,
   };
 }
 

@@ -15,6 +15,7 @@ const NAMES: Readonly<Record<keyof Limits, string>> = {
   tmpBytes: 'tmp',
   cpuSeconds: 'cpu',
   wallSeconds: 'time',
+  cpus: 'cpus',
 };
 
 export const LIMIT_CHECKS: readonly Check<MachineFacts>[] = (Object.keys(NAMES) as (keyof Limits)[]).map((name) => ({

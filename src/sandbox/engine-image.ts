@@ -1,0 +1,55 @@
+// sandbox/engine-image.ts: images of an engine: look at them, list those of ours, remove them.
+import { AgsError } from '../protocol/errors.ts';
+import { askEngine, tellEngine, type Engine } from './engine.ts';
+import { readImage, type Image } from './image.ts';
+
+/** null: the engine does not have it. */
+export async function inspectImage(engine: Engine, reference: string): Promise<Image | null> {
+  const { exitCode, stdout, stderr } = await askEngine(engine, ['image', 'inspect', '--', reference]);
+  if (exitCode === 0) return readImage(reference, readList(stdout)[0]);
+  if (/no such (image|object)|image not known/i.test(stderr)) return null;
+  throw new AgsError('backend.failed', `${engine.name} did not answer: ${stderr.trim().split('\n')[0] ?? ''}`, {
+    hint: 'See what works here: ags doctor',
+  });
+}
+
+function readList(answer: Buffer): unknown[] {
+  const list: unknown = JSON.parse(answer.toString('utf8'));
+  return Array.isArray(list) ? list : [];
+}
+
+/** Every image that ags has made says what it is. */
+export const IMAGE_LABEL = 'ags.image';
+
+export interface OwnImage extends Image {
+  readonly what: string;
+  /** Empty: another one has taken its name. */
+  readonly names: readonly string[];
+  readonly createdAtMs: number;
+}
+
+/** Those that ags has made. */
+export async function ownImages(engine: Engine): Promise<readonly OwnImage[]> {
+  const list = ['image', 'ls', '--quiet', '--no-trunc', '--filter', `label=${IMAGE_LABEL}`];
+  const ids = [...new Set((await tellEngine(engine, list)).split('\n').filter((id) => id !== ''))];
+  if (ids.length === 0) return [];
+  // One may be gone by now; the others are told all the same.
+  const { stdout } = await askEngine(engine, ['image', 'inspect', ...ids]);
+  return readList(stdout).map((one): OwnImage => {
+    const found = one as { RepoTags?: unknown; Created?: unknown };
+    const names = Array.isArray(found.RepoTags) ? found.RepoTags.filter((name) => typeof name === 'string') : [];
+    const image = readImage(names[0] ?? '', found);
+    return {
+      ...image,
+      reference: names[0] ?? image.id,
+      names,
+      what: image.labels[IMAGE_LABEL] ?? '',
+      createdAtMs: Date.parse(String(found.Created)) || 0,
+    };
+  });
+}
+
+/** False: something uses it, or it is not there. By its id it goes with all its names. */
+export async function removeImage(engine: Engine, id: string): Promise<boolean> {
+  return (await askEngine(engine, ['image', 'rm', '--force', id])).exitCode === 0;
+}

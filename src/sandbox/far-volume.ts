@@ -1,0 +1,222 @@
+// sandbox/far-volume.ts: what a run has on the machine of a far engine: one volume, with copies of all that its sandbox sees, and an image with
+// the few programs of ours that work there.
+// Invariant: the truth is on this machine. A volume is there from the start of a sandbox until what it wrote has come back; while one is there that has
+// not come back, a file of the run says so, and nothing goes on without it.
+import { createHash } from 'node:crypto';
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { basename, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { replaceFile } from '../lib/files.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../lib/liveness.ts';
+import { tryLock } from '../lib/lock.ts';
+import { run } from '../lib/process.ts';
+import { AgsError } from '../protocol/errors.ts';
+import { FAR_MEMO } from './backend.ts';
+import { FAR_LABEL, LABEL } from './docker-args.ts';
+import { isNameOf, isOwnerGone, ownerText, readLabel } from './docker-leftovers.ts';
+import { askEngine, engineArgv, engineRefused, tellEngine, type Engine } from './engine.ts';
+import { ENGINE_KINDS } from './engine-kinds.ts';
+import { ferryArgs, type FarPlace } from './far-args.ts';
+import { packCargo, unpackCargo, type Cargo } from './far-cargo.ts';
+import { FERRY_IN, FERRY_OUT } from './far-scripts.ts';
+
+/** What has to come back, and from where. */
+export interface FarMemo {
+  readonly engine: Engine;
+  readonly place: FarPlace;
+  /** Numbers over there, directories here. */
+  readonly returns: readonly (readonly [number, string])[];
+  readonly maxBytes: number;
+  /** Whose sandbox it is. */
+  readonly runner: ProcessIdentity;
+}
+
+/** This machine among those that use an engine; which one it is, is nobody's business. */
+export function machineMark(): string {
+  const id = existsSync('/etc/machine-id') ? readFileSync('/etc/machine-id', 'utf8') : hostname();
+  return createHash('sha256').update(`ags ${id}`).digest('hex').slice(0, 16);
+}
+
+export function farOwner(): string {
+  return `${machineMark()}/${ownerText(ownIdentity())}`;
+}
+
+/** Somebody on this machine who is dead; what others have is theirs. */
+function isOurDead(name: string, owner: string): boolean {
+  const [machine, who = ''] = owner.split('/');
+  return machine === machineMark() && isNameOf(name, who) && isOwnerGone(who);
+}
+
+/** How the names of such images begin. */
+export const FAR_IMAGES = 'ags-skeleton:far-';
+
+/** Named by what is in it, so that it is sent to an engine once. */
+export async function ensureFarImage(engine: Engine, interpreter: string): Promise<string> {
+  const packed = await run(
+    [
+      'tar',
+      '--format=posix',
+      '--pax-option=delete=atime,delete=ctime',
+      '--owner=root:0',
+      '--group=root:0',
+      '--mtime=@0',
+      '--sort=name',
+      '--transform',
+      `s,^${basename(interpreter)},far/perl,`,
+      '-C',
+      join(interpreter, '..'),
+      '-cf',
+      '-',
+      basename(interpreter),
+    ],
+    { env: { PATH: '/usr/bin:/bin' } },
+  );
+  if (packed.exitCode !== 0)
+    throw new AgsError(
+      'backend.failed',
+      `The programs for the other machine could not be packed: ${packed.stderr.trim()}`,
+    );
+  const name = `${FAR_IMAGES}${createHash('sha256').update(packed.stdout).digest('hex').slice(0, 32)}`;
+  if ((await askEngine(engine, ['image', 'inspect', '--format', '.', name])).exitCode !== 0)
+    await tellEngine(engine, ['import', '--change', 'LABEL ags.image=skeleton', '-', name], packed.stdout);
+  return name;
+}
+
+/** A new volume with these things in it. `made` hears of it as soon as there is something to remove. */
+export async function sendCargo(
+  engine: Engine,
+  place: Omit<FarPlace, 'mountpoint'>,
+  cargo: readonly Cargo[],
+): Promise<FarPlace> {
+  const labels = ['--label', `${LABEL}=${place.run}`, '--label', `${FAR_LABEL}=${farOwner()}`];
+  await tellEngine(engine, ['volume', 'create', ...labels, place.volume]);
+  try {
+    const mountpoint = await tellEngine(engine, ['volume', 'inspect', '--format', '{{.Mountpoint}}', place.volume]);
+    if (!/^\/[^\n,"]+$/.test(mountpoint))
+      throw new AgsError('backend.failed', 'The engine does not say where its volumes are.');
+    const whole = { ...place, mountpoint };
+    const ferry = startFerry(engine, ferryArgs(whole, 'in', FERRY_IN, []), 'pipe');
+    await pipeline(Readable.from(packCargo(cargo)), ferry.stdin).catch((error: unknown) => {
+      if (error instanceof AgsError) throw error;
+    });
+    const said: Buffer[] = [];
+    for await (const chunk of ferry.stdout) said.push(chunk as Buffer);
+    await ferry.done;
+    if (Buffer.concat(said).toString('latin1') !== 'ok\n')
+      throw new AgsError('backend.failed', 'The files did not all arrive.');
+    return whole;
+  } catch (error) {
+    await removeVolume(engine, place.volume);
+    throw error;
+  }
+}
+
+/** What the sandbox has changed, into the directories of the run; then nothing of it is left over there. */
+export async function bringBack(runDir: string): Promise<void> {
+  const memo = readMemo(runDir);
+  if (memo === null) return;
+  const { engine, place, returns, runner } = memo;
+  if (runner.pid !== process.pid && isAlive(runner))
+    throw new AgsError('task.busy', 'Its sandbox is still running on another machine.', {
+      hint: 'Look again when it is over.',
+    });
+  using lock = tryLock(join(runDir, 'far.lock'));
+  if (lock === null)
+    throw new AgsError('task.busy', 'What it wrote is being brought back already.', { hint: 'Try again in a moment.' });
+  await removeSandboxes(engine, place);
+  const ferry = startFerry(
+    engine,
+    ferryArgs(
+      place,
+      'out',
+      FERRY_OUT,
+      returns.map(([at]) => String(at)),
+    ),
+    'ignore',
+  );
+  const owner = process.getuid?.() === 0 ? { uid: place.user.uid, gid: place.user.gid } : null;
+  await Promise.all([
+    unpackCargo(ferry.stdout as AsyncIterable<Buffer>, new Map(returns), { owner, maxBytes: memo.maxBytes }).catch(
+      // Why the ferry ended is the better reason.
+      async (error: unknown) => {
+        ferry.end();
+        await ferry.done;
+        throw error;
+      },
+    ),
+    ferry.done,
+  ]);
+  rmSync(memoFile(runDir));
+  await removeVolume(engine, place.volume);
+}
+
+/** Whatever has its files open would write on. */
+async function removeSandboxes(engine: Engine, { run: mark, volume }: FarPlace): Promise<void> {
+  const list = ['ps', '--all', '--quiet', '--filter', `label=${LABEL}=${mark}`, '--filter', `name=^/?${volume}-`];
+  const ids = (await tellEngine(engine, list)).split('\n').filter((id) => id !== '');
+  if (ids.length > 0) await askEngine(engine, ['rm', '--force', '--volumes', ...ids]);
+}
+
+export async function removeVolume(engine: Engine, name: string): Promise<boolean> {
+  return (await askEngine(engine, ['volume', 'rm', '--force', name])).exitCode === 0;
+}
+
+function startFerry(
+  engine: Engine,
+  args: readonly string[],
+  stdin: 'pipe' | 'ignore',
+): { stdin: NodeJS.WritableStream; stdout: Readable; done: Promise<void>; end(): void } {
+  const [file = '', ...rest] = engineArgv(engine, args);
+  const child = spawn(file, rest, { cwd: '/', env: engine.env, detached: true, stdio: [stdin, 'pipe', 'pipe'] });
+  let said = '';
+  child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString('utf8')).slice(-4096)));
+  child.stdin?.on('error', () => undefined);
+  const done = new Promise<void>((resolve, reject) => {
+    child.on('error', (error) => reject(engineRefused(engine, error.message)));
+    child.on('close', (code) => (code === 0 ? resolve() : reject(engineRefused(engine, said))));
+  });
+  done.catch(() => undefined);
+  return {
+    stdin: child.stdin as NodeJS.WritableStream,
+    stdout: child.stdout as Readable,
+    done,
+    end: () => void child.kill(),
+  };
+}
+
+function memoFile(runDir: string): string {
+  return join(runDir, FAR_MEMO);
+}
+
+export function readMemo(runDir: string): FarMemo | null {
+  const file = memoFile(runDir);
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as FarMemo) : null;
+}
+
+export function writeMemo(runDir: string, memo: FarMemo): void {
+  replaceFile(memoFile(runDir), JSON.stringify(memo), { durable: true });
+}
+
+export interface FarLeftover {
+  readonly kind: 'container' | 'volume';
+  readonly id: string;
+  readonly run: string;
+}
+
+/** What dead processes of this machine have left there. Volumes may hold work. */
+export async function farLeftovers(engine: Engine): Promise<readonly FarLeftover[]> {
+  const { label } = ENGINE_KINDS.docker;
+  const filter = ['--filter', `label=${FAR_LABEL}`, '--format'];
+  const list = async (kind: FarLeftover['kind'], args: readonly string[], name: string): Promise<FarLeftover[]> =>
+    (await askEngine(engine, [...args, ...filter, `{{.${name}}}\t${label(LABEL)}\t${label(FAR_LABEL)}`])).stdout
+      .toString('utf8')
+      .split('\n')
+      .flatMap((line) => {
+        const [id = '', mark = '', owner = ''] = line.split('\t');
+        return isOurDead(id, readLabel(owner)) ? [{ kind, id, run: readLabel(mark) }] : [];
+      });
+  return [...(await list('container', ['ps', '--all'], 'Names')), ...(await list('volume', ['volume', 'ls'], 'Name'))];
+}

@@ -1,6 +1,6 @@
 // gateway/admin.ts: health and figures of a gateway that runs on its own, for whoever looks after it. Nothing can be changed here.
 // Invariant: it tells numbers, never a host, a path or a secret.
-import { createServer, type Server } from 'node:http';
+import { createServer, get, type Server } from 'node:http';
 import type { Gateway } from './gateway.ts';
 
 export function serveAdmin(gateway: Gateway, startedMs: number, now: () => number): Server {
@@ -40,4 +40,17 @@ function metrics({ stats, rules, asks }: Gateway, upMs: number): string {
   put('rules', 'gauge', 'Rules in force.', [['', rules.length]]);
   put('up_seconds', 'gauge', 'Seconds since the start.', [['', Math.round(upMs / 1000)]]);
   return `${lines.join('\n')}\n`;
+}
+
+/** Is there a gateway that answers at this Unix socket? */
+export function askAdmin(socketPath: string, waitMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const request = get({ socketPath, path: '/healthz', timeout: waitMs }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    request.once('timeout', () => request.destroy());
+    request.once('close', () => resolve(false));
+    request.once('error', () => resolve(false));
+  });
 }

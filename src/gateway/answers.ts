@@ -2,11 +2,15 @@
 // Invariant: an answer is one line of ASCII, and names the host and the rule, so that whoever reads it knows that it is no fault.
 import type { Socket } from 'node:net';
 
-export function policySentence(place: string, reason: string): string {
-  const host = place.replace(/:443$/, '');
+/** `remedy`: how the user can allow this host, as the rest of a sentence. */
+export type Remedy = (host: string) => string;
+
+export const ASK_AGS: Remedy = (host) => `with: ags allow ${host}`;
+
+export function policySentence(place: string, reason: string, remedy: Remedy): string {
   return (
     `ags: ${place} is not allowed by the network policy of this sandbox (${reason}). ` +
-    `This is policy, not a fault: do not look for a way round. The user can allow it with: ags allow ${host}`
+    `This is policy, not a fault: do not look for a way round. The user can allow it ${remedy(place.replace(/:443$/, ''))}`
   );
 }
 

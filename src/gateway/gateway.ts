@@ -2,9 +2,16 @@
 // Invariant: one decision function for every door; when the gateway is closed, every connection is.
 import type { Socket } from 'node:net';
 import { readBareHost } from '../protocol/host-name.ts';
-import type { Decision, Entrance, NetworkPolicy, NetworkRule, TcpGrant } from '../protocol/network.ts';
+import {
+  FIRST_CONTAINER_NAME,
+  type Decision,
+  type Entrance,
+  type NetworkPolicy,
+  type NetworkRule,
+  type TcpGrant,
+} from '../protocol/network.ts';
 import { createGuard } from './address.ts';
-import { httpAnswer, sayAndClose } from './answers.ts';
+import { ASK_AGS, httpAnswer, sayAndClose, type Remedy } from './answers.ts';
 import { createAsks, type Ask } from './asks.ts';
 import type { Authority } from './certificate.ts';
 import { createDialer, type DialUpstream } from './dial.ts';
@@ -12,7 +19,7 @@ import { serveEndpoint, serveTls, serveWeb } from './doors.ts';
 import { serveProxy } from './front.ts';
 import type { LiveSecret } from './intercept.ts';
 import { createBudget, type Refusal } from './limits.ts';
-import { createNames } from './names.ts';
+import { createNames, type Names } from './names.ts';
 import { createPassages, GONE } from './passage.ts';
 import { openOrigin } from './own-buffer.ts';
 import { createResolver } from './resolve.ts';
@@ -33,6 +40,9 @@ export type GatewayDoor =
   | { readonly kind: 'proxy' | 'tls' | 'web' | 'endpoint' }
   | { readonly kind: 'tcp'; readonly grant: TcpGrant };
 
+/** Where the doors stand: on the loopback of the sandbox, or before the containers of its engine. Rules are the same. */
+export type Origin = 'sandbox' | 'containers';
+
 export interface GatewayInput {
   readonly run: string;
   readonly policy: NetworkPolicy;
@@ -52,14 +62,16 @@ export interface GatewayInput {
   readonly who: ((peerPort: number) => Promise<string | undefined>) | null;
   readonly isToken: ((given: string) => boolean) | null;
   readonly now: () => number;
+  /** How the user can allow a host; by itself with `ags allow`. */
+  readonly remedy?: Remedy;
   /** How long a client may take to say where to, and an origin to answer. */
   readonly waits?: { readonly firstWordsMs?: number; readonly connectMs?: number };
 }
 
 export interface Gateway {
-  enter(door: GatewayDoor, socket: Socket): void;
+  enter(door: GatewayDoor, socket: Socket, from?: Origin): void;
   /** What a program inside asks the name service; null: no answer. */
-  answerName(question: Buffer): Buffer | null;
+  answerName(question: Buffer, from?: Origin): Buffer | null;
   /** In force from now on; open connections stay as they are. */
   setRules(rules: readonly NetworkRule[]): void;
   readonly rules: readonly NetworkRule[];
@@ -92,11 +104,14 @@ export function createGateway(input: GatewayInput): Gateway {
     policy.mode === 'record'
       ? createAsks({ seconds: policy.askSeconds, now, decide: (h, p) => rules.connect(h, p), onAsk: input.onAsk })
       : null;
-  const { run, onLimit, who } = input;
+  const { run, onLimit, who, remedy = ASK_AGS } = input;
   const visits = createVisits({ run, budget, now, log, onLimit, who, firstWordsMs, tell });
-  const passages = createPassages({ rules: () => rules, asks, dialer });
+  const passages = createPassages({ rules: () => rules, asks, dialer, remedy });
   const noted = { sinceMs: -Infinity, names: new Set<string>() };
-  const names = createNames({ allowed: mayBeNamed, fixed: input.grantAddresses });
+  const names: Readonly<Record<Origin, Names>> = {
+    sandbox: createNames({ allowed: mayBeNamed, fixed: input.grantAddresses, first: '127.64.0.1' }),
+    containers: createNames({ allowed: mayBeNamed, fixed: new Map(), first: FIRST_CONTAINER_NAME }),
+  };
   const travel = createTravel({
     passages,
     rules: () => rules,
@@ -106,6 +121,7 @@ export function createGateway(input: GatewayInput): Gateway {
     roots: input.roots,
     settled: visits.settled,
     isToken: input.isToken,
+    remedy,
   });
 
   /** While unknown hosts are asked about, their names have to lead somewhere. */
@@ -163,23 +179,24 @@ export function createGateway(input: GatewayInput): Gateway {
   }
 
   return {
-    enter(door, socket) {
-      const visit = visits.welcome(socket, ENTRANCES[door.kind]);
+    enter(door, socket, from = 'sandbox') {
+      const who = from === 'containers' ? 'a container' : undefined;
+      const visit = visits.welcome(socket, ENTRANCES[door.kind], who);
       if (visit === null) return;
       switch (door.kind) {
         case 'proxy':
           return serveProxy(visit, travel);
         case 'tls':
-          return serveTls(visit, names, travel);
+          return serveTls(visit, names[from], travel);
         case 'web':
-          return serveWeb(visit, names, travel);
+          return serveWeb(visit, names[from], travel);
         case 'endpoint':
           return serveEndpoint(visit, input.secrets, passages, travel);
         case 'tcp':
           return visit.guard(enterGrant(visit, door.grant));
       }
     },
-    answerName: (question) => names.answer(question),
+    answerName: (question, from = 'sandbox') => names[from].answer(question),
     setRules(list) {
       rules = compileRules([...list, ...secretRules(input.secrets)]);
       asks?.reconsider();

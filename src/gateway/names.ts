@@ -18,13 +18,15 @@ export function createNames(input: {
   readonly allowed: (host: string) => boolean;
   /** The names of tcp grants and their IPv4 addresses inside. */
   readonly fixed: ReadonlyMap<string, string>;
+  /** The first of the addresses that are given; the others follow it. */
+  readonly first: string;
 }): Names {
   for (const [name, address] of input.fixed)
     if (!isIPv4(address)) throw new Error(`${name} cannot have the address ${address} inside.`);
   const taken = new Set(input.fixed.values());
   const addresses = new Map<string, string>();
   const names = new Map<string, string>();
-  let last = FIRST;
+  let last = numberOf(input.first) - 1;
 
   function give(host: string): string | null {
     const known = addresses.get(host);
@@ -126,6 +128,10 @@ function reply(packet: Buffer, question: Question | null, rcode: number, address
   return out;
 }
 
+function numberOf(address: string): number {
+  return address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
+}
+
 function dotted(address: number): string {
   return [24, 16, 8, 0].map((shift) => (address >>> shift) & 0xff).join('.');
 }
@@ -133,8 +139,6 @@ function dotted(address: number): string {
 const HEADER = 12;
 const MOST_BYTES = 1232;
 const MOST_NAMES = 65_536;
-// 127.64.0.0
-const FIRST = 0x7f400000;
 const TYPE_A = 1;
 const TYPE_OPT = 41;
 const CLASS_IN = 1;

@@ -2,7 +2,7 @@
 // Invariant: rule, then budget, then name, then address, then dial; no step is left out, whatever door the wish came through.
 import type { Socket } from 'node:net';
 import { hostAndPort, type HostName } from '../protocol/host-name.ts';
-import { failureSentence, policySentence } from './answers.ts';
+import { failureSentence, policySentence, type Remedy } from './answers.ts';
 import type { Asks } from './asks.ts';
 import type { Dialer } from './dial.ts';
 import { openOrigin } from './own-buffer.ts';
@@ -37,6 +37,7 @@ export function createPassages(input: {
   readonly rules: () => Rules;
   readonly asks: Asks | null;
   readonly dialer: Dialer;
+  readonly remedy: Remedy;
 }): Passages {
   return {
     async permit(visit, target, port) {
@@ -54,7 +55,11 @@ export function createPassages(input: {
       if (verdict.kind === 'allowed') return { kind: 'granted', verdict, target };
       await visit.identified();
       visit.finish('denied', verdict.reason);
-      return { kind: 'refused', status: 403, sentence: policySentence(hostAndPort(target.host, port), verdict.reason) };
+      return {
+        kind: 'refused',
+        status: 403,
+        sentence: policySentence(hostAndPort(target.host, port), verdict.reason, input.remedy),
+      };
     },
     async open(visit, { verdict, target }, connect = openOrigin) {
       const place = hostAndPort(visit.host, visit.port);
@@ -78,7 +83,7 @@ export function createPassages(input: {
       if (visit.socket.destroyed) visit.finish('failed', GONE);
       visit.finish(dialed.policy ? 'denied' : 'failed', dialed.reason);
       return dialed.policy
-        ? { kind: 'refused', status: 403, sentence: policySentence(place, dialed.reason) }
+        ? { kind: 'refused', status: 403, sentence: policySentence(place, dialed.reason, input.remedy) }
         : { kind: 'refused', status: dialed.timedOut ? 504 : 502, sentence: failureSentence(place, dialed.reason) };
     },
   };

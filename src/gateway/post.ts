@@ -2,12 +2,8 @@
 // proxies, checked addresses, a valid certificate.
 // Invariant: nothing that was sent or received is in an error; the answer has a limit.
 import { request } from 'node:http';
-import { connect as connectPlain, isIP, type Socket } from 'node:net';
-import { connect, type TLSSocket } from 'node:tls';
-import type { NetworkPolicy } from '../protocol/network.ts';
-import { createGuard } from './address.ts';
-import { createDialer, type DialUpstream } from './dial.ts';
-import { createResolver } from './resolve.ts';
+import type { Socket } from 'node:net';
+import { createWayOut, type WayOutInput } from './way-out.ts';
 
 export interface Posted {
   readonly status: number;
@@ -17,50 +13,28 @@ export interface Posted {
 /** null: no answer came. */
 export type Post = (url: string, body: { readonly type: string; readonly text: string }) => Promise<Posted | null>;
 
-export interface PostInput {
-  readonly policy: Pick<NetworkPolicy, 'dns' | 'addresses'>;
-  readonly upstreams: readonly DialUpstream[];
-  readonly roots: () => readonly string[];
-  readonly ownAddresses: () => readonly string[];
-}
+export type PostInput = Omit<WayOutInput, 'granted'>;
 
-const CONNECT_MS = 15_000;
 const ANSWER_MS = 30_000;
 const MOST_BYTES = 256 * 1024;
 
-export function createPost({ policy, upstreams, roots, ownAddresses }: PostInput): Post {
+export function createPost(input: PostInput): Post {
   return async (url, body) => {
-    const { protocol, hostname, port, pathname, search } = new URL(url);
+    const target = new URL(url);
     // Tokens travel.
-    if (protocol !== 'https:') throw new Error(`${url} is not https`);
-    const resolver = createResolver({ servers: policy.dns });
+    if (target.protocol !== 'https:') throw new Error(`${url} is not https`);
+    const way = createWayOut({ ...input, granted: [] });
     try {
-      const guard = createGuard({ granted: policy.addresses, ownAddresses });
-      const dialer = createDialer({ resolver, guard, upstreams, connectTimeoutMs: CONNECT_MS });
-      const to = { host: hostname, port: port === '' ? 443 : Number(port), kind: isIP(hostname) === 0 ? 'name' : 'ip' };
-      const dialed = await dialer.dial({ ...to, kind: to.kind as 'name' | 'ip', granted: false, exact: true }, open);
-      if (dialed.kind === 'refused') return null;
-      const secure = connect({
-        socket: dialed.socket,
-        servername: isIP(hostname) === 0 ? hostname : '',
-        host: hostname,
-        ca: roots().length > 0 ? [...roots()] : undefined,
-        minVersion: 'TLSv1.2',
-        rejectUnauthorized: true,
-      });
-      return await exchange(secure, `${pathname}${search}`, port === '' ? hostname : `${hostname}:${port}`, body);
+      const secure = await way.open(target).catch(() => null);
+      return secure === null ? null : await exchange(secure, `${target.pathname}${target.search}`, target.host, body);
     } finally {
-      resolver.close();
+      way.close();
     }
   };
 }
 
-function open(address: string, port: number): Socket {
-  return connectPlain({ host: address, port, noDelay: true });
-}
-
 function exchange(
-  secure: TLSSocket,
+  secure: Socket,
   path: string,
   host: string,
   body: { readonly type: string; readonly text: string },

@@ -3,7 +3,7 @@
 // Invariant: TLS is ended here only for hosts that a rule about requests or a secret names; every other is passed through.
 import { connect, type Socket } from 'node:net';
 import { hostAndPort } from '../protocol/host-name.ts';
-import { httpAnswer, policySentence, sayAndClose } from './answers.ts';
+import { httpAnswer, policySentence, sayAndClose, type Remedy } from './answers.ts';
 import type { Authority } from './certificate.ts';
 import type { Travel } from './front.ts';
 import type { InterceptInput, LiveSecret } from './intercept.ts';
@@ -23,6 +23,7 @@ export interface TravelInput {
   readonly roots: () => readonly string[];
   readonly settled: (visit: Visit) => void;
   readonly isToken: Travel['isToken'];
+  readonly remedy: Remedy;
 }
 
 const PATH_SHOWN = 200;
@@ -49,7 +50,7 @@ export function createTravel(input: TravelInput): Travel & {
     if (permission.verdict.inspect || secrets.length > 0) {
       if (authority === null) {
         visit.finish('denied', UNPREPARED);
-        return answer.refused(403, policySentence(hostAndPort(target.host, port), UNPREPARED));
+        return answer.refused(403, policySentence(hostAndPort(target.host, port), UNPREPARED, input.remedy));
       }
       answer.granted();
       return readHello(
@@ -84,7 +85,7 @@ export function createTravel(input: TravelInput): Travel & {
     const decide = (method: string, path: string): string | null => {
       if (!granted.verdict.inspect) return null;
       const verdict = input.rules().request(host, port, method, path);
-      return verdict.kind === 'allowed' ? null : policySentence(hostAndPort(host, port), verdict.reason);
+      return verdict.kind === 'allowed' ? null : policySentence(hostAndPort(host, port), verdict.reason, input.remedy);
     };
     let unopened = false;
     visit.carried = reason;

@@ -31,8 +31,8 @@ export type RequestLine = Pick<Decision, 'verdict' | 'reason' | 'bytesOut' | 'by
 };
 
 export interface Visits {
-  /** null: there are too many; it has been told so. */
-  welcome(socket: Socket, by: Entrance): Visit | null;
+  /** `who` it is, where no look at the processes of the sandbox would tell. null: there are too many; it has been told so. */
+  welcome(socket: Socket, by: Entrance, who?: string): Visit | null;
   /** The first bytes must have come by now. */
   settled(visit: Visit): void;
   readonly open: number;
@@ -96,7 +96,7 @@ export function createVisits(input: VisitsInput): Visits {
   }
 
   return {
-    welcome(socket, by) {
+    welcome(socket, by, who) {
       // Errors tell nothing that 'close' does not.
       socket.on('error', () => undefined);
       if (closed) {
@@ -111,7 +111,7 @@ export function createVisits(input: VisitsInput): Visits {
       }
       const startedMs = now();
       // Asking for the port is a call to the kernel.
-      const program = input.who === null ? null : askers.ask(socket.remotePort);
+      const program = who !== undefined ? Promise.resolve(who) : askers.ask(socket.remotePort);
       let bytesOut = 0;
       let bytesIn = 0;
       let told = false;

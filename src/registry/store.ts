@@ -1,0 +1,215 @@
+// registry/store.ts: parts of images that were fetched once, kept for all tasks of the user.
+// Invariants: a file in blobs/ has the content that its name says, checked before it got that name; nothing is written but what
+// upstream has given us. A part is handed out for a repository only if upstream has given it for that very repository. Whatever is
+// kept and whatever is on its way to be, of all processes, together have the room of the cache and no more.
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs';
+import { open, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { errorCode } from '../lib/error-code.ts';
+import { tryLock } from '../lib/lock.ts';
+
+/** Where something comes from: "https://registry-1.docker.io/library/debian", or the whole registry. */
+export type Place = string;
+
+export interface Part {
+  readonly digest: string;
+  /** Its media type. */
+  readonly type: string;
+  readonly bytes: number;
+}
+
+export interface Tag {
+  readonly digest: string;
+  readonly checkedAtMs: number;
+}
+
+export interface PartWriter {
+  /** Rejects what there is no room for, whatever is thrown out for it. */
+  write(chunk: Uint8Array): Promise<void>;
+  /** True: the content is what the digest says, and it is kept. */
+  finish(): Promise<boolean>;
+  abandon(): Promise<void>;
+}
+
+export interface ImageStore {
+  /** What is known of it in this place; null: it has to be asked for. */
+  part(place: Place, digest: string): Part | null;
+  read(digest: string, from?: number): Readable;
+  begin(digest: string): Promise<PartWriter>;
+  /** Upstream has it there. */
+  learn(place: Place, part: Part): Promise<void>;
+  tag(place: Place, name: string): Tag | null;
+  setTag(place: Place, name: string, tag: Tag): Promise<void>;
+  /** One at a time, over all processes. */
+  alone<T>(digest: string, work: () => Promise<T>): Promise<T>;
+}
+
+const LOOK_MS = 50;
+/** After so much that was written it is looked whether there is room for more. */
+const STEP_BYTES = 16 * 1024 ** 2;
+const STEPS = 64;
+/** Each part takes a share at least: of very small ones there are never so many that looking at them all takes long. */
+const MOST_PARTS = 10_000;
+/** So long somebody waits for others to be done, or to give up. */
+const ROOM_MS = 60_000;
+/** Whoever fetched it has heard nothing from upstream for so long that it is dead. */
+const ABANDONED_MS = 600_000;
+
+export function openImageStore(dir: string, mostBytes: number): ImageStore {
+  for (const name of ['blobs', 'known', 'tags', 'new', 'locks'])
+    mkdirSync(join(dir, name), { recursive: true, mode: 0o700 });
+  const blob = (digest: string): string => join(dir, 'blobs', hexOf(digest));
+  const placeDir = (place: Place): string => join(dir, 'known', hash(place));
+  const tagFile = (place: Place, name: string): string => join(dir, 'tags', hash(`${place}\n${name}`));
+  return {
+    part(place, digest) {
+      const known = readJson(join(placeDir(place), hexOf(digest))) as Part | null;
+      if (known === null || !existsSync(blob(digest))) return null;
+      touch(blob(digest));
+      return known;
+    },
+    read: (digest, from = 0) => createReadStream(blob(digest), { start: from }),
+    async begin(digest) {
+      const path = join(dir, 'new', `${Date.now()}-${randomUUID()}`);
+      const file = await open(path, 'wx', 0o600);
+      const sum = createHash('sha256');
+      let unseen = 0;
+      const abandon = async (): Promise<void> => {
+        await file.close().catch(() => undefined);
+        rmSync(path, { force: true });
+      };
+      return {
+        async write(chunk) {
+          sum.update(chunk);
+          await file.writeFile(chunk);
+          unseen += chunk.length;
+          if (unseen < Math.min(STEP_BYTES, mostBytes / STEPS)) return;
+          unseen = 0;
+          // A registry could go on giving until the disk is full, and so could many at once.
+          await roomFor(path, dir, mostBytes);
+        },
+        async finish() {
+          if (`sha256:${sum.digest('hex')}` !== digest) {
+            await abandon();
+            return false;
+          }
+          await file.sync();
+          await file.close();
+          renameSync(path, blob(digest));
+          makeRoom(dir, mostBytes);
+          return true;
+        },
+        abandon,
+      };
+    },
+    async learn(place, part) {
+      mkdirSync(placeDir(place), { recursive: true, mode: 0o700 });
+      await writeJson(dir, join(placeDir(place), hexOf(part.digest)), part);
+    },
+    tag: (place, name) => readJson(tagFile(place, name)) as Tag | null,
+    setTag: (place, name, tag) => writeJson(dir, tagFile(place, name), tag),
+    async alone(digest, work) {
+      const path = join(dir, 'locks', hexOf(digest));
+      for (;;) {
+        using lock = lockOnce(path);
+        if (lock !== null) return await work();
+        await sleep(LOOK_MS);
+      }
+    },
+  };
+}
+
+/** The lock's file names a process; within this one, several may ask at once. */
+const HELD = new Set<string>();
+
+function lockOnce(path: string): Disposable | null {
+  if (HELD.has(path)) return null;
+  const lock = tryLock(path);
+  if (lock === null) return null;
+  HELD.add(path);
+  return {
+    [Symbol.dispose]() {
+      HELD.delete(path);
+      lock[Symbol.dispose]();
+    },
+  };
+}
+
+/** Where there is too little for all, who came last gives way and the others wait for it: nobody goes on writing meanwhile. */
+async function roomFor(path: string, dir: string, mostBytes: number): Promise<void> {
+  for (const end = Date.now() + ROOM_MS; !makeRoom(dir, mostBytes); await sleep(LOOK_MS)) {
+    // Others there are notes, and are gone in a moment.
+    const coming = readdirSync(join(dir, 'new')).filter((name) => /^\d{13}-/.test(name));
+    if (coming.toSorted().at(-1) === basename(path) || Date.now() > end)
+      throw new Error('there is no room for it in the cache');
+  }
+}
+
+/** The least recently used go first. Whoever reads one just now keeps it. False: what is on its way is too much by itself. */
+function makeRoom(dir: string, mostBytes: number): boolean {
+  const coming = filesIn(join(dir, 'new'));
+  const dead = coming.filter(({ usedMs }) => Date.now() - usedMs > ABANDONED_MS);
+  for (const { path } of dead) rmSync(path, { force: true });
+  const share = mostBytes / MOST_PARTS;
+  const kept = filesIn(join(dir, 'blobs')).map((file) => ({ ...file, bytes: Math.max(file.bytes, share) }));
+  const living = coming.filter((file) => !dead.includes(file));
+  let total = [...living, ...kept].reduce((sum, { bytes }) => sum + bytes, 0);
+  for (const { path, bytes } of kept.toSorted((a, b) => a.usedMs - b.usedMs)) {
+    if (total <= mostBytes) break;
+    rmSync(path, { force: true });
+    total -= bytes;
+  }
+  return total <= mostBytes;
+}
+
+function filesIn(dir: string): { readonly path: string; readonly bytes: number; readonly usedMs: number }[] {
+  return readdirSync(dir).flatMap((name) => {
+    const stat = statSync(join(dir, name), { throwIfNoEntry: false });
+    return stat === undefined ? [] : [{ path: join(dir, name), bytes: stat.size, usedMs: stat.mtimeMs }];
+  });
+}
+
+function touch(path: string): void {
+  try {
+    const now = new Date();
+    utimesSync(path, now, now);
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error;
+  }
+}
+
+function hexOf(digest: string): string {
+  return digest.slice('sha256:'.length);
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+function readJson(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT' || error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+async function writeJson(dir: string, path: string, value: object): Promise<void> {
+  const whole = join(dir, 'new', randomUUID());
+  await writeFile(whole, JSON.stringify(value), { mode: 0o600 });
+  renameSync(whole, path);
+}

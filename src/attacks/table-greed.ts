@@ -1,0 +1,80 @@
+// attacks/table-greed.ts: programs that take more than they were given, each in a sandbox with small limits, so that a missing one
+// shows without hurting the machine. See attack.ts.
+import type { GreedAttack } from './attack.ts';
+
+const perl = String.raw;
+const SMALL = {
+  time: '20s',
+  processes: '100',
+  memory: '256m',
+  disk: '50m',
+  tmp: '16m',
+  fileSize: '8m',
+  openFiles: '256',
+};
+
+export const GREED_ATTACKS: readonly GreedAttack[] = [
+  {
+    id: 'res-fork-bomb',
+    area: 'resources',
+    references: ['A145'],
+    what: 'make processes without end (300, where 100 are granted)',
+    best: 'limited',
+    limits: SMALL,
+    perl: perl`my $n = 0; while (defined(my $pid = fork)) { if (!$pid) { sleep 60; exit } last if ++$n > 300 } print "got it\n" if $n >= 100; kill 9, -1`,
+  },
+  {
+    id: 'res-memory',
+    area: 'resources',
+    references: ['A146'],
+    what: 'take more memory than was granted (600 MiB of 256)',
+    best: 'limited',
+    limits: SMALL,
+    perl: perl`my $n = 600; my $x = 'a' x ($n << 20); sleep 3; print "got it\n"`,
+  },
+  {
+    id: 'res-memory-files',
+    area: 'resources',
+    references: ['A146', 'A147'],
+    what: 'take more room in memory than /tmp was granted (80 MiB of 16), and some of /dev/shm beside it',
+    best: 'limited',
+    limits: SMALL,
+    perl: perl`my $done = 0; for my $dir ('/tmp', '/dev/shm') { for my $i (1 .. 20) { open my $f, '>', "$dir/fill$i" or last; my $n = syswrite $f, 'a' x (4 << 20); $done += $n // 0 } } print "got it\n" if $done > 120 << 20`,
+  },
+  {
+    id: 'res-disk',
+    area: 'resources',
+    references: ['A147'],
+    what: 'fill the disk through the workspace, the home and the git directory (360 MiB of 50)',
+    best: 'limited',
+    limits: SMALL,
+    perl: perl`for my $i (1 .. 60) { for my $dir ('.', $ENV{HOME}, '.git') { open my $f, '>', "$dir/fill$i" or next; syswrite $f, 'a' x (2 << 20); close $f } select undef, undef, undef, 0.1 } sleep 4; print "got it\n"`,
+  },
+  {
+    id: 'res-file-size',
+    area: 'resources',
+    references: ['A147', 'A114'],
+    what: 'make one file of a terabyte, or go on writing beyond the size that one file may have',
+    best: 'limited',
+    limits: SMALL,
+    perl: perl`$SIG{XFSZ} = 'IGNORE'; open my $f, '>', 'huge'; print "got it\n" if truncate $f, 1 << 40; seek $f, 16 << 20, 0; print "got it\n" if defined syswrite $f, 'x'; unlink 'huge'`,
+  },
+  {
+    id: 'res-open-files',
+    area: 'resources',
+    references: ['A151'],
+    what: 'open files without end in one process (600, where 256 are granted)',
+    best: 'limited',
+    limits: SMALL,
+    perl: perl`my @all; for (1 .. 600) { open my $f, '<', '/dev/null' or last; push @all, $f } print "got it\n" if @all > 256`,
+  },
+  {
+    id: 'res-time',
+    area: 'resources',
+    references: ['A149', 'A23'],
+    what: 'run on when its time is over, deaf to signals and in a session of its own',
+    best: 'limited',
+    limits: { ...SMALL, time: '2s' },
+    perl: perl`use POSIX (); for my $name (qw(TERM INT HUP QUIT ALRM XCPU)) { $SIG{$name} = 'IGNORE' } if (!fork) { POSIX::setsid(); fork and exit; sleep 12; exit } sleep 12; print "got it\n"`,
+  },
+];

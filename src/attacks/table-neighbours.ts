@@ -1,0 +1,81 @@
+// attacks/table-neighbours.ts: what one task can find of another that runs beside it, or that ran before it. See attack.ts.
+import type { Attack } from './attack.ts';
+import { WITH_NEIGHBOURS_SERVICE } from './table-services.ts';
+
+const perl = String.raw;
+
+/** What the neighbour has: a server on every kind of socket, memory, and files in each place it can write. It says "ready", and stays until its input ends. */
+export const NEIGHBOUR = perl`use Socket; $| = 1;
+socket(my $t, PF_INET, SOCK_STREAM, 0); setsockopt($t, SOL_SOCKET, SO_REUSEADDR, 1); bind($t, pack_sockaddr_in(4747, INADDR_ANY)) or die "bind: $!"; listen $t, 5;
+socket(my $a, PF_UNIX, SOCK_STREAM, 0); bind($a, pack_sockaddr_un("\0neighbour")) or die $!; listen $a, 5;
+socket(my $u, PF_UNIX, SOCK_STREAM, 0); bind($u, pack_sockaddr_un("/tmp/neighbour.sock")) or die $!; listen $u, 5;
+socket(my $w, PF_UNIX, SOCK_STREAM, 0); bind($w, pack_sockaddr_un("neighbour.sock")) or die $!; listen $w, 5;
+my $id = shmget(4747, 4096, 01666) // die $!; mkdir '.git/hooks';
+for my $path ("/tmp/neighbour.txt", "/dev/shm/neighbour.txt", "$ENV{HOME}/neighbour.txt", "$ENV{HOME}/.bashrc", "neighbour.txt", ".git/neighbour.txt", ".git/hooks/post-checkout") { open my $f, '>', $path or die "$path: $!"; print $f "the neighbour\n" }
+open my $f, '>>', '.git/config'; print $f "[core]\n\tfsmonitor = /tmp/neighbour\n[alias]\n\tplanted = !true\n"; close $f;
+system 'git -c core.fsmonitor=false -c user.name=x -c user.email=x\@y commit -q --allow-empty -m planted 2>/dev/null; git branch planted 2>/dev/null; git tag planted 2>/dev/null';
+${WITH_NEIGHBOURS_SERVICE}print "ready\n"; alarm 300; 1 while sysread STDIN, my $more, 64`;
+
+/** While the neighbour runs. */
+export const LIVE_NEIGHBOUR_ATTACKS: readonly Attack[] = [
+  {
+    id: 'task-ports',
+    area: 'tasks',
+    references: ['A154'],
+    what: 'connect to a port of its neighbour',
+    perl: perl`reach(PF_INET, SOCK_STREAM, 0, pack_sockaddr_in(4747, inet_aton($_)), $_) for '127.0.0.1', '0.0.0.0', '127.0.0.2'`,
+    expect: ['ECONNREFUSED'],
+  },
+  {
+    id: 'task-proxied-ports',
+    area: 'tasks',
+    references: ['A154', 'A155'],
+    what: 'reach its neighbour through the gateway',
+    perl: perl`door("CONNECT $_:4747 HTTP/1.1\r\nHost: $_:4747\r\n\r\n", $_) for '127.0.0.1', 'localhost', 'neighbour'`,
+    expect: ['403', 'no network'],
+  },
+  {
+    id: 'task-sockets',
+    area: 'tasks',
+    references: ['A154'],
+    what: 'connect to sockets of its neighbour: abstract, and by path',
+    perl: perl`reach(PF_UNIX, SOCK_STREAM, 0, pack_sockaddr_un($_)) for "\0neighbour", '/tmp/neighbour.sock', "$V{PROJECT}/neighbour.sock"`,
+    expect: ['ECONNREFUSED', 'ENOENT'],
+  },
+  {
+    id: 'task-memory',
+    area: 'tasks',
+    references: ['A154'],
+    what: 'attach the shared memory of its neighbour',
+    perl: perl`tried(defined shmget(4747, 0, 0))`,
+    expect: ['ENOENT'],
+  },
+  {
+    id: 'task-processes',
+    area: 'tasks',
+    references: ['A153'],
+    what: 'see a process of its neighbour',
+    perl: perl`for my $file (glob '/proc/[0-9]*/cmdline') { print "$file = the neighbour\n" if (slurp($file) // '') =~ /pack_sockaddr_in\(4747, INADDR_ANY/ } print "searched\n"`,
+    expect: ['searched'],
+  },
+];
+
+/** While it runs, and when it has ended. */
+export const LASTING_NEIGHBOUR_ATTACKS: readonly Attack[] = [
+  {
+    id: 'task-files',
+    area: 'tasks',
+    references: ['A153', 'A159'],
+    what: 'find files that another task has left in any place',
+    perl: perl`chdir $V{PROJECT}; look($_) for '/tmp/neighbour.txt', '/dev/shm/neighbour.txt', "$V{HOME}/neighbour.txt", 'neighbour.txt', '.git/neighbour.txt', '.git/hooks/post-checkout', '/tmp/neighbour.sock', 'neighbour.sock'; line((slurp("$V{HOME}/.bashrc") // '') =~ /neighbour/ ? 'planted' : 'ENOENT', 'start-up file')`,
+    expect: ['ENOENT'],
+  },
+  {
+    id: 'task-git',
+    area: 'tasks',
+    references: ['A157', 'A159'],
+    what: 'find settings, commits, branches and tags that another task has made in git',
+    perl: perl`chdir $V{PROJECT}; line(slurp('.git/config') =~ /fsmonitor|planted/ ? 'planted' : 'ENOENT', 'config'); line(system('git rev-parse -q --verify planted > /dev/null 2>&1') == 0 ? 'planted' : 'ENOENT', 'branch'); line(qx(git log --format=%s -1) eq "planted\n" ? 'planted' : 'ENOENT', 'commit')`,
+    expect: ['ENOENT'],
+  },
+];

@@ -1,0 +1,29 @@
+// services/plain.ts: a service that needs no preparation: one program, one port that accepts when it is ready.
+import type { Connection, ServicePreset } from './preset.ts';
+
+export function plain(
+  it: Pick<
+    ServicePreset,
+    'name' | 'title' | 'programs' | 'places' | 'install' | 'image' | 'ports' | 'run' | 'url' | 'tried'
+  > & {
+    /** That holds its URL. */
+    readonly variable: string;
+  },
+): ServicePreset {
+  const { variable, ...rest } = it;
+  return {
+    ...rest,
+    kind: it.name,
+    user: null,
+    password: null,
+    database: null,
+    init: null,
+    ready: null,
+    prepare: null,
+    stop: 'TERM',
+    dataVersion: null,
+    seeds: {},
+    env: (to: Connection) => ({ [variable]: it.url(to) }),
+    client: () => null,
+  };
+}

@@ -18,16 +18,26 @@ export const BROUGHT_LIMITS = {
   timeoutMs: 10 * 60_000,
 } as const;
 
+/** Of a whole history that comes from elsewhere. */
+export const HISTORY_LIMITS = {
+  ...BROUGHT_LIMITS,
+  objects: 10_000_000,
+  totalBytes: 64 * 1024 ** 3,
+  memoryBytes: 4 * 1024 ** 3,
+  timeoutMs: 60 * 60_000,
+} as const;
+
 export type BroughtLimits = { readonly [key in keyof typeof BROUGHT_LIMITS]: number };
 
-/** Throws unless everything that `tip` leads to beyond `base` is there, and within bounds. */
+/** Throws unless everything that `tip` leads to beyond `base` (null: all of it) is there, and within bounds. */
 export async function requireWhole(
   staging: string,
   tip: string,
-  base: string,
+  base: string | null,
   limits: BroughtLimits = BROUGHT_LIMITS,
 ): Promise<void> {
-  const listed = await hostileGit(staging, limits, ['rev-list', '--objects', '--no-object-names', tip, '--not', base]);
+  const beyond = base === null ? [] : ['--not', base];
+  const listed = await hostileGit(staging, limits, ['rev-list', '--objects', '--no-object-names', tip, ...beyond]);
   if (listed.exitCode !== 0)
     throw refused(`something that it needs is missing or cannot be read (${lastLine(listed)})`);
   const ids = listed.stdout.toString('latin1').split('\n').slice(0, -1);
@@ -47,6 +57,16 @@ export async function requireWhole(
     throw refused(`it is more than ${formatSize(limits.totalBytes)} in all`);
 }
 
+/** Does the history of one lead to the other? */
+export async function isAncestor(
+  staging: string,
+  ancestor: string,
+  commit: string,
+  limits: BroughtLimits = BROUGHT_LIMITS,
+): Promise<boolean> {
+  return (await hostileGit(staging, limits, ['merge-base', '--is-ancestor', ancestor, commit])).exitCode === 0;
+}
+
 export type History =
   | { readonly keep: true; readonly top: CommitParts }
   /** In words. */
@@ -64,8 +84,8 @@ export async function judgeHistory(
   limits: BroughtLimits = BROUGHT_LIMITS,
 ): Promise<History> {
   const no = (why: string): History => ({ keep: false, why });
-  const ancestor = await hostileGit(staging, limits, ['merge-base', '--is-ancestor', base, tip]);
-  if (ancestor.exitCode !== 0) return no('they do not build on the commit that the task started from');
+  if (!(await isAncestor(staging, base, tip, limits)))
+    return no('they do not build on the commit that the task started from');
   const listed = await hostileGit(staging, limits, [
     'rev-list',
     `--max-count=${limits.commits + 1}`,

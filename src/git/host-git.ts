@@ -1,7 +1,8 @@
 // git/host-git.ts: the only way git is started on the host.
 // Invariant: only on repositories that no sandbox can write (the user's own, or our bare staging), never with a hook, a
-// file-system monitor, a pager, an editor, a prompt or a network in reach.
+// file-system monitor, a prompt or a network in reach.
 import { run, type Finished, type RunOptions } from '../lib/process.ts';
+import { AgsError } from '../protocol/errors.ts';
 
 export const QUIET = [
   '-c',
@@ -9,17 +10,11 @@ export const QUIET = [
   '-c',
   'core.fsmonitor=false',
   '-c',
-  'core.pager=cat',
-  '-c',
-  'core.editor=false',
-  '-c',
   'gc.auto=0',
   '-c',
   'maintenance.auto=false',
   '-c',
   'protocol.allow=never',
-  '-c',
-  'submodule.recurse=false',
 ] as const;
 
 const BASE_ENV = {
@@ -34,6 +29,21 @@ const BASE_ENV = {
   GIT_OPTIONAL_LOCKS: '0',
 };
 
+const KILLED = 128 + 9;
+
+async function runGit(argv: readonly string[], options: RunOptions): Promise<Finished> {
+  const finished = await run(argv, options);
+  if (finished.exitCode === KILLED) throw killedGit();
+  return finished;
+}
+
+/** Whatever it had to say is not known, which is something else than no. */
+export function killedGit(): AgsError {
+  return new AgsError('program.killed', 'git was killed before it was done.', {
+    hint: 'Perhaps the machine ran out of memory. Try again.',
+  });
+}
+
 /** The user's repository, with the user's own settings. Reads only. */
 export function userGit(
   args: readonly string[],
@@ -44,7 +54,7 @@ export function userGit(
     HOME: options.home,
     ...(options.configHome === undefined ? {} : { XDG_CONFIG_HOME: options.configHome }),
   };
-  return run(['git', ...QUIET, ...args], {
+  return runGit(['git', ...QUIET, ...args], {
     cwd: options.cwd,
     env,
     ...(options.input === undefined ? {} : { input: options.input }),
@@ -58,7 +68,7 @@ export function stagingGit(
   args: readonly string[],
   options: Pick<RunOptions, 'input' | 'maxBytes' | 'timeoutMs' | 'env'> = {},
 ): Promise<Finished> {
-  return run(['git', ...QUIET, '--git-dir', gitDir, ...args], {
+  return runGit(['git', ...QUIET, '--git-dir', gitDir, ...args], {
     ...options,
     cwd: '/',
     env: { ...ISOLATED_ENV, ...options.env },
@@ -72,7 +82,7 @@ export function checkoutGit(
   options: Pick<RunOptions, 'input' | 'maxBytes' | 'timeoutMs'> = {},
 ): Promise<Finished> {
   const env = { ...ISOLATED_ENV, GIT_DIR: place.gitDir, GIT_WORK_TREE: place.workTree, GIT_INDEX_FILE: place.index };
-  return run(['git', ...QUIET, ...place.settings, ...args], { ...options, cwd: place.workTree, env });
+  return runGit(['git', ...QUIET, ...place.settings, ...args], { ...options, cwd: place.workTree, env });
 }
 
 export const ISOLATED_ENV = {

@@ -3,6 +3,9 @@
 // symbolic link. So every path is given as "./path", no index is read, and what was deleted is asked where it still exists.
 import { userGit } from './host-git.ts';
 
+/** git opens these wherever it goes, and would wait at a pipe for ever. */
+export const READ_BY_GIT = /(^|\/)\.git(ignore|attributes)$/;
+
 export const CHECK_IGNORE = ['check-ignore', '--no-index', '-z', '--stdin'] as const;
 
 export function ignoreInput(paths: readonly string[]): Buffer {

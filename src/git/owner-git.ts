@@ -6,10 +6,10 @@ import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
-import { ISOLATED_ENV, QUIET } from './host-git.ts';
+import { ISOLATED_ENV, killedGit, QUIET } from './host-git.ts';
 
 export interface Answer {
-  readonly exitCode: number | null;
+  readonly exitCode: number;
   readonly stdout: Buffer;
   readonly stderr: string;
 }
@@ -75,16 +75,19 @@ export async function moveRef(
   const moved = await ownerGit(gitDir, ['update-ref', '-m', why, ref, to ?? zero, from ?? zero], {
     timeoutMs: 60_000,
     hold,
-  });
-  if (moved.exitCode === 0) return 'moved';
+  }).catch((error: unknown) => ({ error }));
+  if ('exitCode' in moved && moved.exitCode === 0) return 'moved';
   const now = await readRef(gitDir, ref);
+  // One that was killed may have done it.
+  if ('error' in moved && now === to) return 'moved';
   if (now !== from) return { now };
-  throw cannotWrite(gitDir, moved.stderr, ref);
+  throw 'error' in moved ? moved.error : cannotWrite(gitDir, moved.stderr, ref);
 }
 
 /** By its full name, never by one that a tag or a file could have too. */
 export async function readRef(gitDir: string, ref: string): Promise<string | null> {
   const found = await ownerGit(gitDir, ['for-each-ref', '--format=%(objectname) %(refname)', ref]);
+  if (found.exitCode !== 0) throw new Error(`git for-each-ref failed in ${gitDir}: ${found.stderr}`);
   const line = found.stdout
     .toString('utf8')
     .split('\n')
@@ -105,7 +108,7 @@ function feed(child: Child, input: string): Child {
 function startOwnerGit(gitDir: string, args: readonly string[], options: OwnerGitOptions = {}): Child {
   const { uid, gid } = statSync(gitDir);
   const identity = process.geteuid?.() === 0 && uid !== 0 ? { uid, gid } : {};
-  return spawn('git', [...QUIET, ...NO_PROGRAMS, '--git-dir', gitDir, ...args], {
+  return spawn('git', [...QUIET, '--git-dir', gitDir, ...args], {
     ...isolated,
     ...identity,
     cwd: options.cwd ?? '/',
@@ -114,9 +117,7 @@ function startOwnerGit(gitDir: string, args: readonly string[], options: OwnerGi
   }) as Child;
 }
 
-// Of the commands used here none asks for these; a later version of git might.
-const NO_PROGRAMS = ['-c', 'core.alternateRefsCommand=false', '-c', 'core.sshCommand=false', '-c', 'gpg.program=false'];
-
+/** Rejects if it was killed, by us or by others. */
 function finished(
   child: Child,
   options: { timeoutMs?: number; maxBytes?: number; keepOutput?: boolean },
@@ -132,14 +133,15 @@ function finished(
     });
   child.stderr.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
   const timer = setTimeout(() => child.kill('SIGKILL'), options.timeoutMs ?? 10 * 60_000);
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     child.on('error', (error) => {
       clearTimeout(timer);
       resolve({ exitCode: 127, stdout: Buffer.alloc(0), stderr: error.message });
     });
     child.on('close', (exitCode) => {
       clearTimeout(timer);
-      resolve({ exitCode, stdout: Buffer.concat(out), stderr });
+      if (exitCode === null) reject(killedGit());
+      else resolve({ exitCode, stdout: Buffer.concat(out), stderr });
     });
   });
 }

@@ -303,8 +303,16 @@ export async function countLines(
 
 /** Whether there is such a blob. */
 export async function isBlob(directory: string, oid: string): Promise<boolean> {
+  return (await typeOf(directory, oid)) === 'blob';
+}
+
+export async function isTree(directory: string, oid: string): Promise<boolean> {
+  return (await typeOf(directory, oid)) === 'tree';
+}
+
+async function typeOf(directory: string, oid: string): Promise<string> {
   const check = ['cat-file', '--batch-check=%(objecttype)'];
-  return (await must(directory, check, Buffer.from(`${oid}\n`))).toString('latin1').trim() === 'blob';
+  return (await must(directory, check, Buffer.from(`${oid}\n`))).toString('latin1').trim();
 }
 
 export async function readBlob(directory: string, oid: string): Promise<Buffer> {

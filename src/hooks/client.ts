@@ -6,7 +6,9 @@ import { PLAIN_YES } from './door.ts';
 export const CLIENT_PATH = '/run/ags/hook';
 
 /** -T: Perl takes no options or libraries from the environment. */
-export const CLIENT_COMMAND: readonly string[] = ['/usr/bin/perl', '-T', CLIENT_PATH];
+export function clientCommand(perl: readonly string[]): readonly string[] {
+  return [...perl, '-T', CLIENT_PATH];
+}
 
 export function hookClient(port: number, seconds: number): string {
   return `#!/usr/bin/perl -T

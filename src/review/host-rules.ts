@@ -124,7 +124,7 @@ export const HOST_RULES: readonly LaneRule[] = [
     match:
       paths(`setup.py conftest.py noxfile.py tox.ini pytest.ini .pytest.ini *.pth sitecustomize.py usercustomize.py hatch_build.py
       ipython_config.py jupyter_*config.py .pdbrc .pythonrc* .coveragerc mypy.ini .mypy.ini .pylintrc pylintrc .flake8
-      .pylintrc.toml gunicorn.conf.py celeryconfig.py manage.py`),
+      .pylintrc.toml gunicorn.conf.py celeryconfig.py manage.py pyvenv.cfg`),
   },
   {
     id: 'js-config',

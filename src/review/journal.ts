@@ -6,7 +6,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
-import { errorCode } from '../lib/error-code.ts';
+import { errorCode, isDiskFull } from '../lib/error-code.ts';
 import { openDirectory, type Directory } from '../lib/descend.ts';
 import { AgsError } from '../protocol/errors.ts';
 import {
@@ -175,7 +175,7 @@ async function record(project: string, changes: readonly PlannedChange[], journa
     return steps;
   } catch (cause) {
     fs.rmSync(journal, { recursive: true });
-    if (!['ENOSPC', 'EDQUOT'].includes(errorCode(cause) ?? '')) throw cause;
+    if (!isDiskFull(cause)) throw cause;
     throw new AgsError(
       'disk.full',
       'There is no room for a copy of the files that would be replaced. Nothing was changed.',

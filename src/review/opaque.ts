@@ -9,8 +9,8 @@ import { AgsError } from '../protocol/errors.ts';
     there is no question: tar makes no empty archive. */
 export function opaqueProbe(directories: readonly string[]): { argv: string[]; input: Buffer } {
   const attributes = ['--xattrs', '--xattrs-include=user.overlay.*', '--format=posix'];
-  const names = ['--no-recursion', '--null', '--verbatim-files-from', '-T', '-'];
-  // "./" keeps a name that begins with "-" from being an option.
+  const names = ['--no-recursion', '--null', '-T', '-'];
+  // After --null no name is an option, but for versions before 1.29; "./" keeps it from being one there.
   return {
     argv: ['tar', ...attributes, '-cf', '-', ...names],
     input: Buffer.from(directories.map((path) => `./${path}\0`).join('')),

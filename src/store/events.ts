@@ -30,32 +30,38 @@ export interface EventLog extends Disposable {
   sync(): void;
 }
 
-/** One process at a time: whoever holds the task. */
+/**
+ * Whoever holds the task writes; a merge that is settled while a runner waits or works adds a line of its own, so each looks first whether
+ * the log has grown.
+ */
 export function openEvents(file: string, task: string, now: () => Date): EventLog {
   const fd = openSync(file, 'a+', 0o600);
-  const last = lastWhole(fd);
-  let seq = last === null ? 0 : (JSON.parse(last.line) as EventLine).seq;
-  let previous = last === null ? '' : digest(last.line);
-  let size = last?.end ?? 0;
+  let end = findEnd(fd);
   let lost = 0;
   // A line cut short by a power cut is not a line: the chain goes on from the last whole one.
-  if (fstatSync(fd).size > size) ftruncateSync(fd, size);
+  if (fstatSync(fd).size > end.bytes) ftruncateSync(fd, end.bytes);
 
   function write(event: { type: string; [field: string]: unknown }): EventLine {
+    if (fstatSync(fd).size !== end.bytes) end = findEnd(fd);
     const { type, ...fields } = event;
-    const line = { seq: ++seq, at: now().toISOString(), task, type, ...fields, prev: previous };
+    const line = { seq: end.seq + 1, at: now().toISOString(), task, type, ...fields, prev: end.digest };
     const text = JSON.stringify(line);
     const bytes = Buffer.from(`${text}\n`);
-    for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done);
-    size += bytes.length;
-    previous = digest(text);
+    try {
+      for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done);
+    } catch (error) {
+      // The disk is full: half a line must not stand before the next one.
+      ftruncateSync(fd, end.bytes);
+      throw error;
+    }
+    end = { seq: line.seq, digest: digest(text), bytes: end.bytes + bytes.length };
     return line;
   }
 
   return {
     append(event) {
       // The last word on a run must fit in, however much was said before.
-      if (size > MAX_BYTES && !event.type.startsWith('run.') && !event.type.startsWith('changes.')) {
+      if (end.bytes > MAX_BYTES && !event.type.startsWith('run.') && !event.type.startsWith('changes.')) {
         lost += 1;
         return null;
       }
@@ -107,6 +113,18 @@ function parse(line: string): EventLine | null {
   } catch {
     return null;
   }
+}
+
+interface End {
+  readonly seq: number;
+  readonly digest: string;
+  readonly bytes: number;
+}
+
+function findEnd(fd: number): End {
+  const last = lastWhole(fd);
+  if (last === null) return { seq: 0, digest: '', bytes: 0 };
+  return { seq: (JSON.parse(last.line) as EventLine).seq, digest: digest(last.line), bytes: last.end };
 }
 
 /** Read from the end, in growing pieces: the last line that is whole, and where it ends. */

@@ -22,7 +22,7 @@ import { shortHash } from '../lib/short-hash.ts';
 /** What `layer.json` says. */
 export interface LayerFile {
   readonly version: 1;
-  readonly kind: 'base' | 'setup';
+  readonly kind: 'base' | 'setup' | 'data';
   /** Of a base: the commit, and the names of the layers it stands on, topmost first, its own among them unless it is empty. */
   readonly commit: string;
   readonly layers: readonly string[];
@@ -74,7 +74,7 @@ export function readLayer(dir: string, name: string): StoredLayer | null {
 export function listLayers(dir: string): StoredLayer[] {
   if (!existsSync(dir)) return [];
   return readdirSync(dir)
-    .filter((name) => /^(base|given|setup)-/.test(name))
+    .filter((name) => /^(base|given|setup|data)-/.test(name))
     .flatMap((name) => readLayer(dir, name) ?? []);
 }
 

@@ -29,6 +29,8 @@ export interface TaskPaths {
   readonly checks: string;
   readonly checksDir: string;
   readonly checksLock: string;
+  /** Services beside it: their states, logs and data. */
+  readonly services: string;
   /** Earlier runs of the task, by number. */
   readonly earlier: string;
 }
@@ -61,6 +63,10 @@ export function taskPaths(stateDir: string, id: string): TaskPaths {
     checks: join(root, 'checks.json'),
     checksDir: join(root, 'checks'),
     checksLock: join(root, 'checks.lock'),
+    services: join(root, 'services'),
     earlier: join(root, 'earlier'),
   };
 }
+
+/** In the home and in /tmp, with the process in their names, while `ags doctor --attack` runs: what is left of one that was killed is known. */
+export const STAGE_PREFIX = '.ags-attack-';

@@ -18,6 +18,8 @@ export interface MergeRecord {
   readonly at: string;
   /** Everything of the task was taken. */
   readonly whole: boolean;
+  /** Of a merge: all that the branch has of this run since, as a tree in the staging of the task. */
+  readonly taken?: { readonly run: number; readonly tree: string };
   /** Of an undo: the number of the merge that it took back. */
   readonly undoes?: number;
 }
@@ -53,7 +55,7 @@ export function mergesDir(stateDir: string): string {
 
 export function mergePaths(stateDir: string, commonDir: string): MergePaths {
   const key = createHash('sha256').update(commonDir).digest('hex').slice(0, 16);
-  return at(join(mergesDir(stateDir), key));
+  return mergesAt(join(mergesDir(stateDir), key));
 }
 
 /** Of every repository that has something under way. */
@@ -61,11 +63,11 @@ export function pendingMerges(stateDir: string): MergePaths[] {
   const dir = mergesDir(stateDir);
   if (!existsSync(dir)) return [];
   return readdirSync(dir)
-    .map((name) => at(join(dir, name)))
+    .map((name) => mergesAt(join(dir, name)))
     .filter(({ pending }) => existsSync(pending));
 }
 
-function at(root: string): MergePaths {
+export function mergesAt(root: string): MergePaths {
   return {
     root,
     lock: join(root, 'lock'),
@@ -92,11 +94,11 @@ export function makePlace({ root }: MergePaths): string {
 
 const PLACE = 'place-';
 
-/** What is under way no longer is. Then nobody needs the places any more, nor those that others were killed over. */
+/** What is under way no longer is. Then nobody needs the places any more, nor what others were killed over. */
 export function clearPending({ root, pending }: MergePaths): void {
   rmSync(pending, { force: true });
   for (const name of readdirSync(root))
-    if (name.startsWith(PLACE)) rmSync(join(root, name), { recursive: true, force: true });
+    if (name.startsWith(PLACE) || name.endsWith('.tmp')) rmSync(join(root, name), { recursive: true, force: true });
 }
 
 /** Oldest first. */
@@ -106,6 +108,12 @@ export function readMerges({ root }: MergePaths): NumberedMerge[] {
     .filter((name) => /^\d{6}\.json$/.test(name))
     .toSorted()
     .map((name) => ({ ...(read(join(root, name)) as MergeRecord), number: Number.parseInt(name, 10) }));
+}
+
+/** Merges that were not taken back. */
+export function standing(merges: readonly NumberedMerge[]): NumberedMerge[] {
+  const undone = new Set(merges.map((one) => one.undoes));
+  return merges.filter((one) => one.kind === 'merge' && !undone.has(one.number));
 }
 
 /** The same one again, after a crash between this and the next step, is not added twice. */

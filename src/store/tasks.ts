@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFile
 import { basename, dirname, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { RunFile, TaskFile } from '../protocol/task.ts';
-import { removeTree, replaceFile } from '../lib/files.ts';
+import { removeTree, replaceFile, tryRemoveTree } from '../lib/files.ts';
 import { isAlive } from '../lib/liveness.ts';
 import { taskPaths, tasksDir, type TaskPaths } from './layout.ts';
 
@@ -25,23 +25,40 @@ export function createTask(
   nextId: () => string,
   describe: (id: string) => { task: TaskFile; run: RunFile },
 ): { id: string; paths: TaskPaths; run: RunFile } {
-  mkdirSync(tasksDir(stateDir), { recursive: true, mode: 0o700 });
-  const making = taskPaths(stateDir, `${MAKING}${process.pid}-${Math.random().toString(36).slice(2)}`);
-  mkdirSync(making.root, { mode: 0o700 });
+  const making = beginTask(stateDir);
   try {
     for (;;) {
       const id = nextId();
-      const paths = taskPaths(stateDir, id);
       const { task, run } = describe(id);
-      // Nobody reads them before they are in place.
-      writeFileSync(making.task, fileText(task), { mode: 0o600 });
-      writeFileSync(making.run, fileText(run), { mode: 0o600 });
-      if (moveInPlace(making.root, paths.root)) return { id, paths, run };
+      const paths = finishTask(stateDir, making, id, { task, run });
+      if (paths !== null) return { id, paths, run };
     }
   } catch (error) {
     removeTree(making.root);
     throw error;
   }
+}
+
+/** A directory that is no task yet; what is left of it is removed by `ags cleanup`. */
+export function beginTask(stateDir: string): TaskPaths {
+  mkdirSync(tasksDir(stateDir), { recursive: true, mode: 0o700 });
+  const making = taskPaths(stateDir, `${MAKING}${process.pid}-${Math.random().toString(36).slice(2)}`);
+  mkdirSync(making.root, { mode: 0o700 });
+  return making;
+}
+
+/** The directory becomes the task, in one step. null: another task has the name. */
+export function finishTask(
+  stateDir: string,
+  making: TaskPaths,
+  id: string,
+  { task, run }: { task: TaskFile; run: RunFile },
+): TaskPaths | null {
+  const paths = taskPaths(stateDir, id);
+  // Nobody reads them before they are in place.
+  writeFileSync(making.task, fileText(task), { mode: 0o600 });
+  writeFileSync(making.run, fileText(run), { mode: 0o600 });
+  return moveInPlace(making.root, paths.root) ? paths : null;
 }
 
 /** False: another task has the name. */
@@ -92,7 +109,7 @@ export function removeTask(paths: TaskPaths): void {
   const out = join(dirname(paths.root), `${REMOVING}${basename(paths.root)}`);
   removeTree(out);
   renameSync(paths.root, out);
-  removeTree(out);
+  tryRemoveTree(out);
 }
 
 /** What a text becomes as a name: small letters, digits, hyphens. */

@@ -1,0 +1,40 @@
+// git/new-repository.ts: a repository made from a pack that came from elsewhere.
+// Invariant: written by hand, without templates, hooks or settings of anybody's; no filter runs and no encoding is chosen while its
+// files are written, whatever the attributes in it say.
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
+import { checkoutGit } from './host-git.ts';
+import { setAttributes } from './layer-git.ts';
+
+/** Returns its git directory. `branch` by its short name. */
+export function createRepository(directory: string, objectFormat: 'sha1' | 'sha256', branch: string): string {
+  const git = join(directory, '.git');
+  for (const name of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags', 'info'])
+    mkdirSync(join(git, name), { recursive: true });
+  writeFileSync(join(git, 'HEAD'), `ref: refs/heads/${branch}\n`);
+  const format =
+    objectFormat === 'sha256'
+      ? '\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n[core]\n'
+      : '\trepositoryformatversion = 0\n';
+  writeFileSync(join(git, 'config'), `[core]\n${format}\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n`);
+  return git;
+}
+
+export async function checkOut(directory: string, commit: string): Promise<void> {
+  const git = join(directory, '.git');
+  const at = { gitDir: git, workTree: directory, index: join(git, 'index'), settings: [] };
+  setAttributes(git, 'changed');
+  for (const args of [
+    ['read-tree', commit],
+    ['checkout-index', '-a', '-u', '-f', '-q'],
+  ]) {
+    const done = await checkoutGit(at, args, { timeoutMs: 30 * 60_000 });
+    if (done.exitCode === 0) continue;
+    const said = done.stderr.trim().split('\n').at(-1) ?? '';
+    throw /No space left|quota/i.test(said)
+      ? new AgsError('disk.full', `There is no room left on the disk of ${directory}.`, { hint: 'Free some space.' })
+      : new AgsError('import.refused', `The files of the repository could not be written: ${said}`);
+  }
+  rmSync(join(git, 'info/attributes'));
+}

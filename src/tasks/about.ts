@@ -42,7 +42,8 @@ export function agentResumes(goal: Pick<Goal, 'agent' | 'command'>): boolean {
 /** The sentence of `ags doctor`, if there is none. */
 export async function sandboxWorks(world: World): Promise<{ ok: boolean; text: string }> {
   try {
-    const { kind } = await workspaceKind(world, await inspectWorld(world), 'auto');
+    const { backend } = (await userView(world)).config;
+    const { kind } = await workspaceKind(world, await inspectWorld(world, {}, backend), 'auto');
     return { ok: true, text: kind === 'overlay' ? 'Sandboxes work here.' : 'Sandboxes work here, on full copies.' };
   } catch (error) {
     if (!(error instanceof AgsError)) throw error;

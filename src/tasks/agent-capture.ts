@@ -1,7 +1,7 @@
 // tasks/agent-capture.ts: an agent's result in the form that a review reads: the changed files as a tree, and what is gone.
 import type { Refusal } from '../protocol/changes.ts';
 import { countLines, diffTrees, goneDirectories, listTree, writeTree } from '../git/staging.ts';
-import type { StoredTask } from '../store/tasks.ts';
+import type { TaskPaths } from '../store/layout.ts';
 import type { AgentResult, Capture } from './capture.ts';
 
 export interface Counted {
@@ -13,7 +13,7 @@ export interface Counted {
 
 /** `result` is null where the two trees are the same. */
 export async function captureFrom(
-  { paths: { staging } }: StoredTask,
+  { paths: { staging } }: { readonly paths: Pick<TaskPaths, 'staging'> },
   agent: AgentResult & { readonly refused: readonly Refusal[] },
 ): Promise<{ capture: Capture; result: Counted | null }> {
   const { base, commit, tree, earlier, notKept, by } = agent;

@@ -7,6 +7,7 @@ import { isWithin } from '../lib/files.ts';
 import { readMachine } from '../sandbox/machine.ts';
 import { isVisible } from '../sandbox/plan.ts';
 import { userConfig, type ProgramMount } from './apart.ts';
+import { agentInImage } from './base-image.ts';
 import { askVersion, PACKAGE } from './agent-version.ts';
 import { readInstalled } from './installed-agents.ts';
 import type { RunPlan } from './prepare.ts';
@@ -18,13 +19,13 @@ export interface AgentProgram {
   readonly mounts: readonly ProgramMount[];
   /** null: it does not say. */
   readonly version: string | null;
-  readonly source: 'host' | 'installed' | 'built-in';
+  readonly source: 'host' | 'installed' | 'built-in' | 'image';
   /** Of `host`: where it is. */
   readonly path?: string;
 }
 
 /** What a sandbox shows at its own path. */
-export type View = Pick<RunPlan, 'machine' | 'config'>;
+export type View = Pick<RunPlan, 'machine' | 'config' | 'image'>;
 
 /** Where programs are that a sandbox would not show otherwise. */
 export const PROGRAMS_INSIDE = '/run/ags/agents';
@@ -37,9 +38,12 @@ export async function findProgram(
   options: { ask?: boolean } = {},
 ): Promise<AgentProgram | null> {
   if (agent.install === null) return { argv: [], mounts: [], version: null, source: 'built-in' };
+  const inImage = view.image === null ? null : agentInImage(view.image.labels, agent.name);
+  if (inImage !== null) return { argv: [agent.install.program], mounts: [], ...inImage, source: 'image' };
   const places = visiblePlaces(view);
   const installed = installedProgram(world, agent, places);
-  if (installed !== null) return installed;
+  // A program of this machine would need its libraries.
+  if (installed !== null || view.image !== null) return installed;
   const found = hostProgram(world, agent.install.program, agent.name, places);
   if (found === null) return null;
   const version = await askVersion(world, found, options.ask !== false);
@@ -49,11 +53,12 @@ export async function findProgram(
 /** Outside any project. */
 export async function userView(world: World): Promise<View> {
   const config = await userConfig(world, world.stateDir);
-  return { config, machine: readMachine({ home: world.home, etc: [], toolDirs: config.toolDirs }) };
+  return { config, image: null, machine: readMachine({ home: world.home, etc: [], toolDirs: config.toolDirs }) };
 }
 
-export function visiblePlaces({ machine, config }: View): string[] {
-  return [...machine.system.map(({ path }) => path), ...machine.toolDirs, ...config.mounts.map(({ path }) => path)];
+export function visiblePlaces({ machine, config, image }: View): string[] {
+  const mounts = config.mounts.filter(({ optional }) => image === null || !optional).map(({ path }) => path);
+  return [...machine.system.map(({ path }) => path), ...machine.toolDirs, ...mounts];
 }
 
 function installedProgram(world: World, agent: Agent, places: readonly string[]): AgentProgram | null {

@@ -6,7 +6,7 @@ import { commandAgent } from '../agents/command.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { parseRule } from '../protocol/network-rule.ts';
 import type { NetworkRule, SecretRule } from '../protocol/network.ts';
-import type { Goal } from '../protocol/task.ts';
+import type { Goal, RunFile } from '../protocol/task.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { findProgram, type AgentProgram } from './agent-programs.ts';
@@ -39,19 +39,32 @@ export function authorOf(agent: Agent): BringOutDetails {
 }
 
 /** Refuses what cannot work before anything is made: an agent that is not installed, not signed in, or whose sign-in has run out. */
-export async function setStage(world: World, project: string, goal: Goal): Promise<AgentStage> {
+export async function setStage(
+  world: World,
+  project: string,
+  goal: Goal,
+  pinned?: RunFile['image'],
+): Promise<AgentStage> {
   const agent = agentOf(goal);
   const signIn = await findSignIn(world, agent);
   if (signIn === null && agent.signIns.length > 0) throw signInNeeded(agent);
   const plan = await planRun({ ...world, cwd: project }, flagsOf(goal), {
     live: false,
+    pinned,
     adjust: (config) => withAgent(config, agent, signIn?.secret ?? null),
   });
   const program = await findProgram(world, agent, plan);
   if (program === null)
-    throw new AgsError('agent.missing', `${agent.title} is not installed.`, {
-      hint: `Install it for ags, in a directory of its own: ags agents install ${agent.name}`,
-    });
+    throw new AgsError(
+      'agent.missing',
+      `${agent.title} is not ${plan.image === null ? 'installed' : 'in the image'}.`,
+      {
+        hint:
+          plan.image === null
+            ? `Install it for ags, in a directory of its own: ags agents install ${agent.name}`
+            : `Build an image that has it (ags image build base --agent ${agent.name}), or install it for ags: ags agents install ${agent.name}`,
+      },
+    );
   if (signIn !== null) {
     const { checkSecret } = await import('./gateway-load.ts');
     await checkSecret(world, plan.config.network, signIn.secret);
@@ -65,7 +78,8 @@ export function layersFor(
   task: StoredTask,
   wish: Omit<LayersWish, 'commit' | 'task'>,
 ): Promise<PreparedLayers> {
-  return prepareLayers(world, plan, { ...wish, commit: task.task.goal?.base ?? '', task: task.task.id });
+  const commit = task.run.begins ?? task.task.goal?.base ?? '';
+  return prepareLayers(world, plan, { ...wish, commit, task: task.task.id });
 }
 
 /** Where the gateway's endpoint for the model is, inside; null: the agent goes to its host itself. */

@@ -18,6 +18,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { bytesOf, planIndex, textOf, type Entry, type Facts, type IndexPlan } from './agent-index.ts';
 import { askIgnored, captureGit, findPipes, GIT_ENV } from './capture.ts';
 import type { Ask } from './question.ts';
+import { asCopied, pipesForRules, sizesInCopy } from './list-copy.ts';
 import type { World } from './world.ts';
 
 /** Where the agent's git directory and the objects of the user's repository are shown. */
@@ -30,6 +31,8 @@ export interface AgentTree {
   readonly headTree: string | null;
   readonly tree: string;
   readonly refused: readonly Refusal[];
+  /** Pipes in place of rules, which git would read wherever it looks at files. */
+  readonly pipes: readonly string[];
   /** Paths that are not part of the work, in the tree of any commit. */
   wrong(path: string, mode: string): boolean;
 }
@@ -63,10 +66,19 @@ export async function readAgentTree(input: AgentTreeInput): Promise<AgentTree> {
       await askIgnored(input.world, input.task, input.ask, input.outDir, input.repository, untracked.map(textOf), pipes)
     ).map(bytesOf),
   );
-  const add = plan.add.filter((path) => !ignored.has(path));
-  checkSizes(listing.entries, new Set(add));
+  // What setup commands have made lies below an overlay; in a copy it is among the agent's files.
+  const made =
+    workspace === 'copy'
+      ? asCopied(
+          input.task.paths.copy,
+          input.task.run.layers ?? [],
+          untracked.filter((path) => !ignored.has(path)),
+        )
+      : new Set<string>();
+  const add = plan.add.filter((path) => !ignored.has(path) && !made.has(path));
+  checkSizes(workspace === 'copy' ? sizesInCopy(input.task.paths.copy, add) : sizesOf(listing.entries, new Set(add)));
   const tree = await writeTree(input, plan.set, add, pipes);
-  return { head: facts.head, headTree: facts.headTree, tree, refused: plan.refused, wrong };
+  return { head: facts.head, headTree: facts.headTree, tree, refused: plan.refused, pipes, wrong };
 }
 
 /** A git directory of ours that finds the agent's objects and the user's, and knows where a shallow history ends. */
@@ -83,7 +95,8 @@ function prepareGit({ task, repository, outDir, stores }: AgentTreeInput): void 
 
 /** What the layers below hold is git's business: of the upper, what was written is all that has to be known. */
 function listWritten({ task, outDir }: AgentTreeInput): UpperListing {
-  if (task.run.workspace === 'copy') return { entries: [], directories: [], removed: [], refused: [] };
+  if (task.run.workspace === 'copy')
+    return { entries: [], directories: [], removed: [], refused: pipesForRules(task.paths.copy) };
   const nothing = join(outDir, 'nothing');
   mkdirSync(nothing, { recursive: true });
   const listing = listUpper({
@@ -167,13 +180,17 @@ function entries(rows: readonly string[], row: RegExp): Map<string, Entry> {
   );
 }
 
-function checkSizes(written: readonly UpperEntry[], taken: ReadonlySet<string>): void {
-  const some = written.filter(({ path }) => taken.has(bytesOf(path)));
+function sizesOf(written: readonly UpperEntry[], taken: ReadonlySet<string>): { path: string; bytes: number }[] {
+  return written.map(({ path, bytes }) => ({ path: bytesOf(path), bytes })).filter(({ path }) => taken.has(path));
+}
+
+/** Names are bytes: one character for each. */
+function checkSizes(some: readonly { readonly path: string; readonly bytes: number }[]): void {
   const large = some.find((entry) => entry.bytes > MAX_FILE);
   if (large !== undefined)
     throw new AgsError(
       'capture.refused',
-      `${large.path} is ${formatSize(large.bytes)}; files over ${formatSize(MAX_FILE)} are not taken out of a sandbox.`,
+      `${textOf(large.path)} is ${formatSize(large.bytes)}; files over ${formatSize(MAX_FILE)} are not taken out of a sandbox.`,
       { hint: 'Have the agent delete it, or add it to .gitignore: ags send' },
     );
   if (some.reduce((sum, entry) => sum + entry.bytes, 0) > MAX_TOTAL)

@@ -7,6 +7,7 @@ import type { AgentEvent } from '../protocol/agent-event.ts';
 import type { Decision } from '../protocol/network.ts';
 import { createLines } from '../lib/lines.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
+import { perlInside } from '../sandbox/interpreter.ts';
 import { INSIDE_HOST, INSIDE_HOST_SCRIPT, insideHostArgv } from '../sandbox/inside-host.ts';
 import type { EventLog } from '../store/events.ts';
 import type { StoredTask } from '../store/tasks.ts';
@@ -16,7 +17,8 @@ import { authorOf, endpointOf, type AgentStage } from './agent-stage.ts';
 import { startInside, type Inside } from './inside.ts';
 import type { PreparedLayers } from './layers.ts';
 import { withDoors, type RunHooks } from './run-hooks.ts';
-import { openRunNetwork, type RunNetwork } from './run-network.ts';
+import type { InnerDocker } from './inner-docker.ts';
+import { openRunNetwork, type RunNetwork, type ServiceDoors } from './run-network.ts';
 import { NO_SIGNALS, supervise } from './supervise.ts';
 import { createHub, type TerminalHub } from './terminal-hub.ts';
 import type { World } from './world.ts';
@@ -27,6 +29,10 @@ export interface TurnInput {
   readonly stage: AgentStage;
   readonly prepared: PreparedLayers;
   readonly hooks: RunHooks;
+  /** null: it has none. */
+  readonly services: ServiceDoors | null;
+  /** The task's engine. */
+  readonly docker: InnerDocker | null;
   readonly events: EventLog;
   readonly prompt: string;
   /** null: a new one. */
@@ -95,6 +101,8 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
     grants: plan.network.grants,
     secrets: plan.network.secrets,
     notice: input.notice,
+    services: input.services,
+    docker: input.docker,
   });
   const stream = openAgentStream(input);
   const command = withHomeFiles(agentPlan);
@@ -113,7 +121,7 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
         started: (sandbox) => network.started(sandbox),
       },
       request: {
-        command: insideHostArgv(interactive ? [] : command),
+        command: insideHostArgv(interactive ? [] : command, perlInside(spec.root)),
         openStdio: async () => ({
           stdio: interactive
             ? { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', terminal: null }

@@ -18,17 +18,19 @@ import { join } from 'node:path';
 import type { NetworkPolicy } from '../protocol/network.ts';
 import { hostPath, sandboxPath, type Mount, type SandboxSpec } from '../protocol/spec.ts';
 import { loadConfig } from '../config/load.ts';
-import type { EffectiveConfig } from '../config/effective.ts';
+import type { Sandbox } from '../sandbox/backend.ts';
+import type { BackendChoice, EffectiveConfig } from '../config/effective.ts';
 import { giveTree, removeTree } from '../lib/files.ts';
 import { readMachine } from '../sandbox/machine.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { OFFLINE, prepareNetwork } from './network-plan.ts';
+import { NO_SERVICES } from './planned-services.ts';
 import { describeRun, type RunPlan } from './prepare.ts';
 import { workspaceKind } from './ready.ts';
 import type { RunRequest } from './run.ts';
 import { openRunNetwork, type DeniedHost } from './run-network.ts';
 import { catchSignals, supervise } from './supervise.ts';
-import { configInput, inspectWorld, type World } from './world.ts';
+import { configInput, inspectWorld, sandboxUser, type World } from './world.ts';
 
 /** Where the program starts, inside: empty, and the only place besides the home that it can write. */
 export const APART_WORK = '/run/ags/work';
@@ -45,7 +47,10 @@ export interface ApartRequest {
   readonly limits?: Partial<SandboxSpec['limits']>;
   /** Without it there is nothing to read for the program, and what it prints is in `said`. */
   openStdio?: RunRequest['openStdio'];
+  /** What builds it; native if not given. */
+  readonly backend?: BackendChoice;
   notice(text: string): void;
+  onStart?(sandbox: Sandbox): void;
   /** Told now and then how much it has written. */
   onLook?(bytes: number): void;
 }
@@ -78,9 +83,7 @@ export async function runApart<T>(
   request: ApartRequest,
   use: (result: ApartResult) => T | Promise<T>,
 ): Promise<T> {
-  mkdirSync(parent, { recursive: true, mode: 0o700 });
-  sweep(parent);
-  const dir = realpathSync(mkdtempSync(join(parent, `${APART}${process.pid}-`)));
+  const dir = makeApart(parent);
   try {
     const paths = taskPaths(dir, 'apart');
     const output = join(dir, 'output');
@@ -97,6 +100,8 @@ export async function runApart<T>(
       grants: plan.network.grants,
       secrets: plan.network.secrets,
       notice: request.notice,
+      services: null,
+      docker: null,
     });
     using _look = lookNowAndThen(dir, request.onLook);
     const { exitCode, ended } = await supervise({
@@ -108,13 +113,20 @@ export async function runApart<T>(
       spec,
       paths,
       signals,
-      onStart: () => undefined,
+      onStart: (sandbox) => request.onStart?.(sandbox),
     });
     const said = readStart(output);
     return await use({ exitCode, ended, denied: network.denied(), said, work: paths.copy, home: paths.home });
   } finally {
     removeTree(dir);
   }
+}
+
+/** A directory that is gone when this process is and the next one comes. */
+export function makeApart(parent: string): string {
+  mkdirSync(parent, { recursive: true, mode: 0o700 });
+  sweep(parent);
+  return realpathSync(mkdtempSync(join(parent, `${APART}${process.pid}-`)));
 }
 
 function intoFile(path: string): RunRequest['openStdio'] {
@@ -183,22 +195,25 @@ async function planApart(
     // A variable that the user passes on may be a token.
     envPass: PLAIN_VARIABLES,
     envSet: {},
+    services: [],
     limits: { ...own.limits, ...request.limits },
     network: narrowed(own.network, request.network),
     secrets: [],
+    docker: { enabled: false, registries: [] },
   };
-  const host = await inspectWorld(world);
+  const host = await inspectWorld(world, {}, request.backend ?? own.backend);
   const choice = await workspaceKind(world, host, 'auto');
   const reachable = world.uid === 0 || choice.namespaces;
   const root = world.uid === 0;
   const plan: RunPlan = {
     project: { root: APART_WORK, identity: '', repository: null },
     config,
+    configured: config,
     host,
+    image: null,
     hidden: { paths: [], trackedSecrets: [] },
     user: {
-      uid: root ? config.user : world.uid,
-      gid: root ? config.user : world.gid,
+      ...sandboxUser(world, config),
       name: root ? 'agent' : world.userName,
       shell: world.shell,
     },
@@ -208,6 +223,7 @@ async function planApart(
     namespaces: choice.namespaces,
     machine: readMachine({ home: world.home, etc: [], toolDirs: config.toolDirs }),
     network: request.network === null ? OFFLINE : await prepareNetwork(world, config, reachable),
+    services: NO_SERVICES,
     notices: [],
   };
   return { config, plan };

@@ -146,6 +146,7 @@ async function receive(
       argv: ['sh', '-c', PACK, 'sh', parent, found.tree, base],
       input: Buffer.alloc(0),
       env: gitEnv(stored),
+      cover: found.pipes,
       deadlineMs: BROUGHT_LIMITS.timeoutMs,
       consume: (answer) =>
         receivePack(staging, answer, BROUGHT_LIMITS.packBytes, BROUGHT_LIMITS.timeoutMs, BROUGHT_LIMITS.objects),

@@ -7,14 +7,15 @@ import { AgsError } from '../protocol/errors.ts';
 import type { Refusal } from '../protocol/changes.ts';
 import { giveTree, removeTree, replaceFile } from '../lib/files.ts';
 import { formatSize } from '../lib/units.ts';
-import { CHECK_IGNORE, ignoredOnHost, ignoreInput, parseIgnored, trackedFiles } from '../git/ignored.ts';
+import { CHECK_IGNORE, ignoredOnHost, ignoreInput, parseIgnored, READ_BY_GIT, trackedFiles } from '../git/ignored.ts';
 import type { Repository } from '../git/inspect.ts';
-import { createStaging, listTree, receivePack } from '../git/staging.ts';
+import { createStaging, receivePack } from '../git/staging.ts';
 import { inspectName } from '../review/names.ts';
 import { opaqueProbe, parseOpaque } from '../review/opaque.ts';
 import { listUpper, upperDirectories, UPPER_LIMITS, type UpperListing } from '../review/upper.ts';
 import { INSIDE } from '../sandbox/question.ts';
 import type { StoredTask } from '../store/tasks.ts';
+import { leftOut } from './left-out.ts';
 import { listCopy } from './list-copy.ts';
 import { openQuestions, type Ask } from './question.ts';
 import { repositoryAt } from './project.ts';
@@ -90,7 +91,7 @@ export async function captureChanges(
       wanted.map((e) => e.path),
       pipes,
     );
-    const left = await leftOut(task, tree, wanted);
+    const left = await leftOut(task.paths.staging, tree, wanted);
     const capture: Capture = {
       version: 1,
       tree,
@@ -252,9 +253,6 @@ export async function askIgnored(
   return parseIgnored(answer);
 }
 
-// git opens these wherever it goes, and would wait at a pipe for ever.
-const READ_BY_GIT = /(^|\/)\.git(ignore|attributes)$/;
-
 export function findPipes(task: StoredTask, refused: readonly Refusal[]): string[] {
   const files = task.run.workspace === 'copy' ? task.paths.copy : task.paths.upper;
   const pipes = refused
@@ -309,25 +307,6 @@ async function pack(
     consume: (answer) => receivePack(task.paths.staging, answer, 2 * MAX_TOTAL, PACK_TIMEOUT_MS),
   });
   return tree;
-}
-
-/** The tree must hold what was asked for and nothing else. A name that git leaves out (a link called .gitmodules) is reported. */
-async function leftOut(task: StoredTask, tree: string, wanted: UpperListing['entries']): Promise<Refusal[]> {
-  const found = new Map((await listTree(task.paths.staging, tree)).map((entry) => [entry.path, entry]));
-  const missing = wanted.filter((entry) => !found.has(entry.path));
-  const isWanted = ({ path, type, bytes }: UpperListing['entries'][number]): boolean => {
-    const taken = found.get(path);
-    return (
-      taken !== undefined &&
-      taken.bytes === bytes &&
-      (type === 'symlink' ? taken.mode === '120000' : /^100(644|755)$/.test(taken.mode))
-    );
-  };
-  if (wanted.filter(isWanted).length !== found.size)
-    throw new AgsError('capture.refused', 'What came out of the sandbox is not what was asked for.', {
-      hint: 'Nothing was taken. The files are still in the task.',
-    });
-  return missing.map(({ path }) => ({ path, reason: 'git does not take a file of this name: never taken' }));
 }
 
 /** A git directory of ours in the answer's place, so that no setting of the agent's is read even in there. */

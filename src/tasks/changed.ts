@@ -1,5 +1,7 @@
 // tasks/changed.ts: did a finished sandbox change anything at all? The cheap question, asked after every run.
 import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { FAR_MEMO } from '../sandbox/backend.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { RunPlan } from './prepare.ts';
 
@@ -8,6 +10,8 @@ export async function hasChanges(
   plan: Pick<RunPlan, 'workspace' | 'project' | 'hidden' | 'layers'>,
 ): Promise<boolean> {
   try {
+    // What it wrote is still on another machine.
+    if (existsSync(join(paths.runDir, FAR_MEMO))) return true;
     if (plan.workspace === 'overlay')
       return (
         existsSync(paths.upper) &&

@@ -2,9 +2,10 @@
 import type { CheckRecord, ChecksFile } from '../protocol/checks.ts';
 import { ownIdentity } from '../lib/liveness.ts';
 import type { ChecksConfig } from '../config/effective.ts';
-import { makeChecksDir, writeChecks } from '../store/checks.ts';
+import { checkLogPath, dropChecks, makeChecksDir, writeChecks } from '../store/checks.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { openPrinted, type CheckEnd, type Printed } from './check-run.ts';
+import type { CheckEnd } from './check-run.ts';
+import { openPrinted, type Printed } from './printed.ts';
 import type { MergedBranch } from './merge-tree.ts';
 import type { World } from './world.ts';
 
@@ -81,7 +82,7 @@ export function createKeeper(
     addFirst: (check) => set({ checks: [waiting(check), ...now.checks] }),
     async during(n, act) {
       change(n, { state: 'running', startedAtMs: nowMs() });
-      using printed = openPrinted(paths, n, (text) => listener?.printed(n, text));
+      using printed = openPrinted(checkLogPath(paths, n), (text) => listener?.printed(n, text));
       try {
         const end = await act(printed);
         printed.end();
@@ -117,13 +118,13 @@ export function createKeeper(
           : one;
       });
       const passed = checks.every(({ state }) => state === 'passed');
-      set({
-        state: reason !== null ? 'ended' : passed ? 'passed' : 'failed',
-        reason,
-        checks,
-        endedAtMs: nowMs(),
-        layers: [],
-      });
+      const state = reason !== null ? 'ended' : passed ? 'passed' : 'failed';
+      try {
+        set({ state, reason, checks, endedAtMs: nowMs(), layers: [] });
+      } catch (error) {
+        dropChecks(paths);
+        throw error;
+      }
       return now;
     },
   };

@@ -18,6 +18,7 @@ import { noChecks } from './check-suggestions.ts';
 import { excludeLine } from './layers.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { findSides, mergeCommit, mergeIntoTree, type MergedBranch, type TreeRequest } from './merge-tree.ts';
+import type { ConfigFlags } from '../config/effective.ts';
 import { planRun, type RunPlan } from './prepare.ts';
 import type { World } from './world.ts';
 
@@ -33,11 +34,21 @@ export interface Checks {
   run(listener: ChecksListener, signal: AbortSignal): Promise<ChecksFile>;
 }
 
+/** Checks have the project's rules, not what the task was given besides; but their sandboxes are built as the task's were. */
+function sameBuilder({ task }: StoredTask): ConfigFlags {
+  const { backend, image, runtime } = (task.goal?.flags ?? {}) as ConfigFlags;
+  return { ...(backend && { backend }), ...(image && { image }), ...(runtime && { runtime }) };
+}
+
 /** From here on they count as running; what cannot be checked (conflicts, no commands, others that run) is refused before. */
-export async function openChecks(world: World, stored: StoredTask, request: ChecksRequest): Promise<Checks> {
+export function openChecks(world: World, stored: StoredTask, request: ChecksRequest): Promise<Checks> {
+  return tellDiskTrouble(world, () => open(world, stored, request));
+}
+
+async function open(world: World, stored: StoredTask, request: ChecksRequest): Promise<Checks> {
   const sides = await findSides(world, stored, request.into);
   const merged = await mergeIntoTree(world, stored, request, sides);
-  const plan = await planRun({ ...world, cwd: stored.task.project }, {}, { live: false });
+  const plan = await planRun({ ...world, cwd: stored.task.project }, sameBuilder(stored), { live: false });
   const config = checksOf(plan.config.checks, request.commands);
   if (config.run.length === 0) throw await noChecks(stored, merged);
   const lock = tryLock(stored.paths.checksLock);
@@ -53,7 +64,9 @@ export async function openChecks(world: World, stored: StoredTask, request: Chec
         return keeper.now;
       },
       run: (listener, signal) =>
-        travel({ world, stored, merged, plan, config, keeper, listener }, signal).finally(() => lock[Symbol.dispose]()),
+        tellDiskTrouble(world, () => travel({ world, stored, merged, plan, config, keeper, listener }, signal)).finally(
+          () => lock[Symbol.dispose](),
+        ),
     };
   } catch (error) {
     lock[Symbol.dispose]();
@@ -121,7 +134,7 @@ async function runAll(
     : await mergeCommit(world, stored, undefined, merged.repository, {
         tree: merged.tree,
         parents: [merged.from],
-        by: merged.agent.by,
+        authors: merged.authors,
       });
   const layers = await prepareCheckLayers(world, plan, { ...merged, commit, staging }, place, {
     task: stored.task.id,
@@ -131,11 +144,12 @@ async function runAll(
   });
   keeper.set({ setup: layers.setup, layers: layers.layers });
   const over = layers.setup === 'private' ? await setUpHere(road, layers, place.root, signal) : layers;
-  const endsAtMs = config.timeoutSeconds === null ? null : Date.now() + config.timeoutSeconds * 1000;
+  // Not by the clock, which somebody may move meanwhile.
+  const endsAtMs = config.timeoutSeconds === null ? null : performance.now() + config.timeoutSeconds * 1000;
   for (const [n, check] of keeper.now.checks.entries()) {
     if (signal.aborted || over === null) return;
     if (check.state !== 'waiting') continue;
-    const seconds = endsAtMs === null ? null : Math.ceil((endsAtMs - Date.now()) / 1000);
+    const seconds = endsAtMs === null ? null : Math.ceil((endsAtMs - performance.now()) / 1000);
     if (seconds !== null && seconds <= 0) {
       keeper.skip(n, 'failed', 'The time of all checks together is over (checks.timeout).');
       continue;
@@ -147,6 +161,7 @@ async function runAll(
         task: stored.task.id,
         seconds,
         printed,
+        seeds: merged.from,
         signal,
       });
       await removeAside(join(place.root, 'tasks'));

@@ -6,10 +6,12 @@ import { NOTHING_MORE } from '../sandbox/plan.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { createAgentRun, describeAgentRun } from './agent-run.ts';
+import { innerDockerFor } from './inner-docker.ts';
 import type { PreparedLayers } from './layers.ts';
-import { prepareNetwork } from './network-plan.ts';
-import type { RunPlan } from './prepare.ts';
+import { hasServices } from './planned-services.ts';
+import { prepareWorldInside, type RunPlan } from './prepare.ts';
 import { openRunNetwork, type DeniedHost } from './run-network.ts';
+import type { SeedSource } from './service-seed.ts';
 import { NO_SIGNALS, supervise } from './supervise.ts';
 import type { World } from './world.ts';
 
@@ -21,6 +23,8 @@ export interface CleanRun {
   /** Its standard output and error are pipes. */
   onStart(sandbox: Sandbox): void;
   notice(text: string): void;
+  /** What the project's services are filled from; null: there are none. */
+  readonly services: SeedSource | null;
   readonly signal: AbortSignal;
 }
 
@@ -32,13 +36,43 @@ export async function runClean(
   paths: TaskPaths,
   want: CleanRun,
 ): Promise<{ exitCode: number; ended: string | null; denied: readonly DeniedHost[] }> {
-  const config = { ...plan.config, secrets: [], network: { ...plan.config.network, publish: [] } };
+  const config = {
+    ...plan.config,
+    secrets: [],
+    network: { ...plan.config.network, publish: [] },
+    services: want.services === null ? [] : plan.config.services,
+    compose: want.services === null ? null : plan.config.compose,
+  };
   mkdirSync(paths.root, { recursive: true, mode: 0o700 });
-  const network = await prepareNetwork(world, config, world.uid === 0 || plan.namespaces);
-  const over = { ...plan, config, network };
+  const inside = await prepareWorldInside(world, config, world.uid === 0 || plan.namespaces);
+  const over = await withComposed(world, { ...plan, config, ...inside }, paths, want);
+  const { network, services: planned } = over;
   await createAgentRun(over, paths, want.task, base);
   const made = describeAgentRun(world, over, paths, want.task, base, NOTHING_MORE);
   const spec = { ...made, limits: { ...made.limits, wallSeconds: want.seconds } };
+  const [failed, done] = [new AbortController(), new AbortController()];
+  let trouble: string | null = null;
+  await using docker = innerDockerFor({ world, id: want.task, config, secrets: network.secrets, notice: want.notice });
+  await using services =
+    !hasServices(planned) || want.services === null
+      ? null
+      : await import('./run-services.ts').then(({ openRunServices }) =>
+          openRunServices({
+            world,
+            plan: over,
+            task: want.task,
+            paths,
+            source: want.services ?? 'live',
+            docker,
+            keep: false,
+            onEvent(event) {
+              if (event.type !== 'service.failed') return;
+              trouble ??= event.why;
+              want.notice([event.why, ...event.lines].join('\n'));
+              failed.abort();
+            },
+          }),
+        );
   await using running = openRunNetwork({
     world,
     id: want.task,
@@ -49,8 +83,12 @@ export async function runClean(
     grants: network.grants,
     secrets: network.secrets,
     notice: want.notice,
+    services,
+    docker,
   });
-  const end = new AbortController();
+  const ended = AbortSignal.any([want.signal, failed.signal]);
+  await Promise.race([services?.up, aborted(ended)]);
+  if (failed.signal.aborted) return { exitCode: 1, ended: trouble, denied: [] };
   const outcome = await supervise({
     world,
     plan,
@@ -62,14 +100,31 @@ export async function runClean(
     signals: NO_SIGNALS,
     onStart(sandbox) {
       want.onStart(sandbox);
-      if (want.signal.aborted) sandbox.kill();
-      want.signal.addEventListener('abort', () => sandbox.kill(), { signal: end.signal });
+      if (ended.aborted) sandbox.kill();
+      ended.addEventListener('abort', () => sandbox.kill(), { signal: done.signal });
     },
-  }).finally(() => end.abort());
-  return { ...outcome, denied: running.denied() };
+  }).finally(() => done.abort());
+  return {
+    exitCode: trouble === null ? outcome.exitCode : outcome.exitCode || 1,
+    ended: trouble ?? outcome.ended,
+    denied: running.denied(),
+  };
 }
 
 const pipes = async () => ({
   stdio: { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', terminal: null } as const,
   close: async () => undefined,
 });
+
+async function withComposed(world: World, plan: RunPlan, paths: TaskPaths, want: CleanRun): Promise<RunPlan> {
+  if (plan.config.compose === null) return plan;
+  const { withCompose } = await import('./compose-plan.ts');
+  return withCompose(world, plan, want.services ?? 'live', { task: want.task, paths, signal: want.signal });
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -8,11 +8,13 @@ import { removeStale, staleCgroups } from '../sandbox/cgroup.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { oldNetworkLogs } from '../store/network-log.ts';
 import { entryIds, readEntries, readEntry, readPartial, runnerLives, type TaskEntry } from './entries.ts';
-import { applyItems, leftoverItems, lockItems, type CleanupItem } from './leftovers.ts';
+import { applyItems, leftoverItems, lockItems, mergeItems, type CleanupItem } from './leftovers.ts';
 import { layerItems } from './layer-cleanup.ts';
 import { describeTask, sizeOf, type TaskRow } from './list.ts';
 import { CGROUPS, isRunning, removeFiles } from './remove.ts';
+import { engineItems } from './engine-leftovers.ts';
 import { endStrays, findStrays, type Stray } from './strays.ts';
+import { imageItems } from './unused-images.ts';
 import { UNUSED_MS } from './unused-layers.ts';
 import type { World } from './world.ts';
 
@@ -39,12 +41,15 @@ export async function planCleanup(world: World, options: CleanupOptions): Promis
   return {
     items: [
       ...strays(world).map(strayItem),
+      ...(await engineItems(world)),
       ...cgroupItems(),
       ...stay.flatMap(({ id, paths }) => [...applyItems(id, paths), ...lockItems(world, id, paths)]),
       ...removed,
+      ...(await mergeItems(world)),
       ...(await leftoverItems(world)),
       ...(await layerItems(world, options.all ? options.olderThanMs : UNUSED_MS, goes)),
       ...networkLogItems(world),
+      ...(await imageItems(world, entries)),
     ],
     kept: tasks.flatMap(({ kept }) => (kept === null ? [] : [kept])),
     running: entries.filter(isRunning).length,
@@ -63,7 +68,8 @@ export async function sweep(world: World): Promise<void> {
   await endStrays(strays(world));
   for (const id of entryIds(world.stateDir)) {
     const entry = readPartial(world.stateDir, id);
-    if (entry !== null && !holdsWork(entry.paths)) await removeUnlessBusy(entry);
+    if (entry !== null && !holdsWork(entry.paths))
+      await removeUnlessBusy(world, entry, async () => !holdsWork(entry.paths));
   }
 }
 
@@ -112,26 +118,19 @@ async function taskItem(world: World, entry: TaskEntry, why: string, losesWork =
     why,
     bytes: await sizeOf(entry.paths.root),
     losesWork,
-    async remove() {
-      // Somebody may have started to review it since it was looked at, or may have come back to it.
-      const now = await readEntry(world.stateDir, entry.id);
-      if (!losesWork && now.kind === 'whole' && (await describeTask(now)).changed) return false;
-      const ofAgent = now.kind === 'whole' && now.stored.task.goal !== undefined;
-      const removeBranches = ofAgent
-        ? (await import('./task-branch.ts')).branchRemoval(world, now.stored)
-        : async () => [];
-      if (!(await removeUnlessBusy(now))) return false;
-      await removeBranches();
-      return true;
-    },
+    // Somebody may have started to review it since it was looked at, or may have come back to it.
+    remove: () =>
+      removeUnlessBusy(world, entry, async () => {
+        const now = await readEntry(world.stateDir, entry.id);
+        return losesWork || now.kind !== 'whole' || !(await describeTask(now)).changed;
+      }),
   };
 }
 
 // Their processes were ended before.
-async function removeUnlessBusy(entry: TaskEntry): Promise<boolean> {
+async function removeUnlessBusy(world: World, entry: TaskEntry, isStill: () => Promise<boolean>): Promise<boolean> {
   if (isRunning(entry) || lockHolder(entry.paths.lock) !== null) return false;
-  await removeFiles(entry);
-  return true;
+  return (await removeFiles(world, entry, isStill)) !== null;
 }
 
 /** A task without its files is one that never began, unless something was written in it. */

@@ -1,6 +1,6 @@
 // tasks/disk-trouble.ts: a disk that is full or may not be written is nothing that ags did wrong, and the user can put it right.
 import { AgsError } from '../protocol/errors.ts';
-import { errorCode } from '../lib/error-code.ts';
+import { errorCode, isDiskFull } from '../lib/error-code.ts';
 import type { World } from './world.ts';
 
 /** Runs it; what the disk refuses is told in words. */
@@ -11,14 +11,38 @@ export async function tellDiskTrouble<T>(
   try {
     return await work();
   } catch (error) {
-    throw explain(world, error) ?? error;
+    throw inWords(world, error);
   }
+}
+
+/** The error itself, if no disk is to blame. */
+export function inWords(world: Pick<World, 'stateDir' | 'cacheDir'>, error: unknown): unknown {
+  for (const cause of causesOf(error)) {
+    const told = explain(world, cause);
+    if (told !== null) return told;
+  }
+  return error;
+}
+
+/** What went wrong first, and then what did while that was tidied up: a full disk refuses both. */
+function causesOf(error: unknown): unknown[] {
+  if (!(error instanceof Error) || error.name !== 'SuppressedError') return [error];
+  const { error: later, suppressed: first } = error as SuppressedError;
+  return [...causesOf(first), ...causesOf(later)];
+}
+
+/** What it meets is only in its words; git/ has put them into the error. */
+function isSaidByGit(cause: unknown): boolean {
+  return (
+    !(cause instanceof AgsError) &&
+    /^git .*(Out of diskspace|No space left on device)/s.test(String((cause as Error).message))
+  );
 }
 
 function explain({ stateDir, cacheDir }: Pick<World, 'stateDir' | 'cacheDir'>, cause: unknown): AgsError | null {
   const code = errorCode(cause) ?? '';
   const path = String((cause as NodeJS.ErrnoException).path ?? stateDir);
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
+  if (isDiskFull(cause) || isSaidByGit(cause)) {
     return new AgsError('disk.full', `There is no room left on the disk of ${path}.`, {
       hint: 'Free some space, for example with: ags cleanup',
       cause,

@@ -17,6 +17,7 @@ import { LIMIT_CHECKS } from '../sandbox/checks/limits.ts';
 import type { MachineFacts } from '../sandbox/checks/machine-facts.ts';
 import { isBefore } from '../sandbox/checks/overlay-reason.ts';
 import { sentence, SYSTEM_CHECKS } from '../sandbox/checks/system.ts';
+import { ENGINE_KINDS, ENGINE_NAMES, type EngineName } from '../sandbox/engine-kinds.ts';
 import { freeBreach } from '../sandbox/governor-rules.ts';
 import { findProgram, installCommand } from '../sandbox/host.ts';
 import { freeFloor } from '../sandbox/limits.ts';
@@ -80,7 +81,8 @@ function gather(world: World, programDirs: readonly string[] | undefined): Facts
 }
 
 // A project's own file is that project's matter: `ags config` speaks about it.
-const NOWHERE = '/nonexistent';
+// Below a file there is nothing, whatever else somebody has made.
+const NOWHERE = '/dev/null/nowhere';
 
 const CHECKS: readonly Check<Facts>[] = [
   ...SYSTEM_CHECKS,
@@ -93,8 +95,13 @@ const CHECKS: readonly Check<Facts>[] = [
   { id: 'leftovers', group: 'Disk', run: checkLeftovers },
   { id: 'config', group: 'Settings', run: checkConfig },
   { id: 'bare-repositories', group: 'Settings', run: checkBareRepositories },
-  { id: 'docker', group: 'Container engines', run: ({ find }) => engine('Docker', find('docker')) },
-  { id: 'podman', group: 'Container engines', run: ({ find }) => engine('Podman', find('podman')) },
+  { id: 'services', group: 'Services', run: checkServices },
+  ...ENGINE_NAMES.map((name): Check<Facts> => ({
+    id: name,
+    group: 'Container engines',
+    run: (facts) => checkEngine(name, facts),
+  })),
+  { id: 'docker-inside', group: 'Container engines', run: checkInnerDocker },
 ];
 
 async function checkGit({ world }: Facts): Promise<Finding> {
@@ -218,8 +225,64 @@ async function checkBareRepositories({ world }: Facts): Promise<Finding | null> 
   );
 }
 
-function engine(name: string, path: string | null): Finding {
-  return ok(path === null ? `${name} is not there; not needed yet` : `${name} is there (${path}); not needed yet`);
+/** Those of the project one stands in; what is wrong with its file is told elsewhere. */
+async function checkServices({ world }: Facts): Promise<Finding | null> {
+  const { configuredServices } = await import('./services-view.ts');
+  const found = await settle(configuredServices(world));
+  if (found instanceof AgsError || found.length === 0) return null;
+  const broken = found.find(({ problem }) => problem !== null);
+  if (broken !== undefined) return note(visible(broken.problem ?? ''), visible(broken.hint ?? ''));
+  return ok(
+    `The services of this project can run here: ${found.map(({ name, kind }) => `${name} (${kind})`).join(', ')}`,
+  );
+}
+
+/** Not needed where bubblewrap works, unless the configuration asks for it. */
+async function checkEngine(name: EngineName, { world, find, config }: Facts): Promise<Finding> {
+  const { title } = ENGINE_KINDS[name];
+  const found = await config;
+  const asked = !(found instanceof AgsError) && found.backend === name;
+  const absent = asked ? missing : note;
+  if (find(name) === null && !asked) return ok(`${title} is not there; not needed`);
+  const host = await settle(inspectWorld(world, {}, name));
+  if (host instanceof AgsError) return absent(host.message, host.hint ?? '');
+  if (host.engine?.far != null) {
+    const { checkFarEngine } = await import('../sandbox/far-engine.ts');
+    const answer = await settle(checkFarEngine(host.engine, host.arch));
+    if (answer instanceof AgsError) return absent(answer.message, answer.hint ?? '');
+    return ok(
+      `${title} answers at ${host.engine.far}; a sandbox there needs an image (--backend ${name} --image <name>)`,
+    );
+  }
+  const tried = await settle(trySandbox(world, host));
+  if (tried instanceof AgsError) return absent(`${title} does not work here: ${tried.message}`, tried.hint ?? '');
+  const { problem, overlay, startMs } = tried;
+  if (problem !== null) return absent(`A container is no sandbox here: ${problem.message}`, problem.hint);
+  const workspace = overlay.works ? 'overlay workspaces' : `full copies of projects, because ${overlay.why}`;
+  const soft = host.cgroupPlan.kind === 'none' ? `; memory is watched, because ${host.cgroupPlan.why}` : '';
+  return ok(
+    `${title} builds complete sandboxes (--backend ${name}), in ${Math.round(startMs)} ms, with ${workspace}${soft}`,
+  );
+}
+
+/** Started, asked, and ended again: nothing else tells whether this kernel and this engine let it be. */
+async function checkInnerDocker({ world, find, config, trial }: Facts): Promise<Finding | null> {
+  const found = await config;
+  if ((await trial)?.problem?.cause === 'state') return null;
+  if (found instanceof AgsError || (find('docker') === null && !found.docker.enabled)) return null;
+  const absent = found.docker.enabled ? missing : note;
+  const { tryInnerEngine } = await import('./inner-docker-trial.ts');
+  const tried = await settle(tryInnerEngine(world, found));
+  if (tried instanceof AgsError)
+    return absent(`Sandboxes cannot have an engine of their own: ${tried.message}`, tried.hint ?? '');
+  const client = found.compose === null ? null : await settle(findClient());
+  return client instanceof AgsError
+    ? missing(client.message, client.hint ?? '')
+    : ok(`Sandboxes can have an engine of their own (--docker): ${tried}`);
+}
+
+async function findClient(): Promise<string> {
+  return (await import('./compose-client.ts')).findComposeClient();
 }
 
 /** An error that a user can put right becomes a value. */

@@ -5,6 +5,7 @@ import { expandRules } from '../config/presets.ts';
 import type { DialUpstream } from '../gateway/dial.ts';
 import { createGateway, type BoundSecret, type Gateway, type GatewayInput } from '../gateway/gateway.ts';
 import type { Post } from '../gateway/post.ts';
+import type { WayOut } from '../gateway/way-out.ts';
 import { readValue } from '../gateway/values.ts';
 import { findAsker } from '../sandbox/asker.ts';
 import { appendEvent } from '../store/events.ts';
@@ -38,7 +39,10 @@ export async function startGateway(
     run: input.id,
     policy,
     rules: effectiveRules(policy, run.live()),
-    grantAddresses: new Map(input.grants.map(({ grant, address }) => [grant.name, address])),
+    grantAddresses: new Map([
+      ...input.grants.map(({ grant, address }) => [grant.name, address] as const),
+      ...(input.services?.addresses ?? []),
+    ]),
     log(decision) {
       run.onDecision(decision);
       log.append(decision);
@@ -93,6 +97,13 @@ export async function assembleGateway(
     ownAddresses,
     now: Date.now,
   });
+}
+
+/** For what we fetch ourselves. */
+export async function wayOut(world: World, policy: NetworkPolicy, granted: readonly string[]): Promise<WayOut> {
+  const { createWayOut } = await import('../gateway/way-out.ts');
+  const upstreams = await readUpstreams(world, policy.upstreams);
+  return createWayOut({ policy, upstreams, roots: trustedRoots(world), ownAddresses, granted });
 }
 
 /** For requests of our own. */

@@ -13,24 +13,34 @@ export interface WaitingMessage {
   readonly atMs: number;
 }
 
+/** After all that are there, whatever the clock says: it may have been put back since. */
 export function putMessage({ inbox }: Inbox, text: string, nowMs: number): void {
   mkdirSync(inbox, { recursive: true, mode: 0o700 });
-  const taken = new Set(waitingIds({ inbox }));
-  const stem = String(nowMs).padStart(15, '0');
-  let id = '';
-  for (let i = 0; id === '' || taken.has(id); i++) id = `${stem}-${String(i).padStart(4, '0')}`;
-  replaceFile(join(inbox, `${id}.txt`), text, { durable: true });
+  const [lastMs = 0, lastPlace = 0] = (ids(inbox).at(-1) ?? '').split('-').map(Number);
+  const [ms, place] = nowMs > lastMs ? [nowMs, 0] : [lastMs, lastPlace + 1];
+  replaceFile(join(inbox, `${String(ms).padStart(15, '0')}-${String(place).padStart(4, '0')}.txt`), text, {
+    durable: true,
+  });
 }
 
-/** All of them as one, oldest first; null: there is none. They are gone afterwards. For the runner alone. */
-export function takeMessage({ inbox }: Inbox): string | null {
+export interface TakenMessage {
+  readonly text: string;
+  /** The agent has it. Until then it is kept: a runner that dies before that has lost nothing. */
+  drop(): void;
+}
+
+/** All of them as one, oldest first; null: there is none. For the runner alone. */
+export function takeMessage({ inbox }: Inbox): TakenMessage | null {
   for (const id of waitingIds({ inbox })) claim(inbox, id, TAKEN);
   // Also those that a runner took before this one, and died.
-  const names = list({ inbox }, TAKEN).map((id) => join(inbox, `${id}${TAKEN}`));
+  const names = ids(inbox, TAKEN).map((id) => join(inbox, `${id}${TAKEN}`));
   if (names.length === 0) return null;
-  const text = names.map((name) => readFileSync(name, 'utf8')).join('\n\n');
-  for (const name of names) rmSync(name, { force: true });
-  return text;
+  return {
+    text: names.map((name) => readFileSync(name, 'utf8')).join('\n\n'),
+    drop() {
+      for (const name of names) rmSync(name, { force: true });
+    },
+  };
 }
 
 /** What it said; null: the agent has it already, or it was withdrawn before. */
@@ -70,13 +80,13 @@ function read(path: string): string | null {
   }
 }
 
-const waitingIds = (inbox: Inbox): string[] => list(inbox, WAITING);
+const waitingIds = ({ inbox }: Inbox): string[] => ids(inbox, WAITING);
 
-function list({ inbox }: Inbox, kind: string): string[] {
+function ids(inbox: string, kind = ''): string[] {
   return existsSync(inbox)
     ? readdirSync(inbox)
         .filter((name) => /^\d{15}-\d{4}\./.test(name) && name.endsWith(kind))
-        .map((name) => name.slice(0, -kind.length))
+        .map((name) => name.replace(/\..*$/, ''))
         .toSorted()
     : [];
 }

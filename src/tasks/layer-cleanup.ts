@@ -42,6 +42,7 @@ async function itemsOf(world: World, dir: string, ageMs: number, going: Readonly
 const WHY = {
   base: 'a snapshot that no task stands on',
   setup: 'what setup commands made, and no task uses',
+  data: 'what services were filled with, and no task uses',
 } as const;
 
 /** Somebody may have come back to it since it was looked at. */

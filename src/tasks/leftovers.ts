@@ -1,10 +1,13 @@
 // tasks/leftovers.ts: files that a process which was killed has left behind, beside whole tasks.
-import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { removeTree } from '../lib/files.ts';
+import { tryRemoveTree } from '../lib/files.ts';
 import { lockHolder, tryLock } from '../lib/lock.ts';
-import { tasksDir, type TaskPaths } from '../store/layout.ts';
+import { STAGE_PREFIX, tasksDir, type TaskPaths } from '../store/layout.ts';
+import { mergesAt, mergesDir } from '../store/merges.ts';
 import { MAKING, REMOVING } from '../store/tasks.ts';
+import { takeBackImport } from './import-journal.ts';
 import { sizeOf } from './list.ts';
 import { cutOffApplies, lockTask, recoverApplies } from './remove.ts';
 import { credentialsDir } from '../store/credentials.ts';
@@ -12,7 +15,17 @@ import { agentsDir } from './installed-agents.ts';
 import type { World } from './world.ts';
 
 export interface CleanupItem {
-  readonly kind: 'process' | 'cgroup' | 'task' | 'layer' | 'apply' | 'lock' | 'directory' | 'file';
+  readonly kind:
+    | 'process'
+    | 'container'
+    | 'image'
+    | 'cgroup'
+    | 'task'
+    | 'layer'
+    | 'apply'
+    | 'lock'
+    | 'directory'
+    | 'file';
   readonly name: string;
   readonly why: string;
   readonly bytes: number;
@@ -38,7 +51,7 @@ export function applyItems(id: string, paths: TaskPaths): CleanupItem[] {
   ];
 }
 
-/** The lock of a dead process, and what one that was killed while it took a lock has left. */
+/** The locks and the socket of a dead process, and what one that was killed while it took a lock or wrote a file has left. */
 export function lockItems(world: World, id: string, paths: TaskPaths): CleanupItem[] {
   const item = (name: string, remove: () => Promise<boolean>): CleanupItem => ({
     kind: 'lock',
@@ -53,9 +66,33 @@ export function lockItems(world: World, id: string, paths: TaskPaths): CleanupIt
     // Taking it over and giving it back leaves no gap for another process.
     if (name === 'lock' && lockHolder(path) === null)
       return [item(name, () => underLock(paths, async () => undefined))];
-    if (name === 'checks.lock' && lockHolder(path) === null) return [item(name, async () => dropLock(path))];
-    return /^(checks\.)?lock\.[\d.-]+$/.test(name) && isOld(world, path) ? [item(name, async () => remove(path))] : [];
+    if (OTHER_LOCKS.includes(name) && lockHolder(path) === null) return [item(name, async () => dropLock(path))];
+    // Whoever serves it holds the task.
+    if (name === 'control' && lockHolder(paths.lock) === null)
+      return [item(name, () => underLock(paths, async () => void remove(path)))];
+    const cutOff = /^((checks|bring-out)\.)?lock\.[\d.-]+$|\.tmp$/.test(name);
+    return cutOff && isOld(world, path) ? [item(name, async () => remove(path))] : [];
   });
+}
+
+const OTHER_LOCKS: readonly string[] = ['checks.lock', 'bring-out.lock'];
+
+/** Merges that were cut off before they had changed anything: `ags list` has settled the others. */
+export async function mergeItems(world: World): Promise<CleanupItem[]> {
+  const dirs = list(mergesDir(world.stateDir)).map((name) => join(mergesDir(world.stateDir), name));
+  return dirs
+    .filter((dir) => list(dir).some((name) => /^place-|\.tmp$/.test(name)))
+    .map((dir) => ({
+      kind: 'directory',
+      name: dir,
+      why: 'what a merge that was cut off has left',
+      bytes: 0,
+      losesWork: false,
+      async remove() {
+        const { recoverMoves } = await import('./move-branch.ts');
+        return recoverMoves(world, [mergesAt(dir)]);
+      },
+    }));
 }
 
 function dropLock(path: string): boolean {
@@ -82,10 +119,11 @@ export async function leftoverItems(world: World): Promise<CleanupItem[]> {
       names: new RegExp(`^\\${MAKING}`),
       ageMs: 0,
       spare: (name) => existsSync(`/proc/${name.split('-')[1]}`),
+      before: takeBackImport,
       why: 'a task that never began',
     },
     { kind: 'directory', dir: stateDir, names: /^probe-/, why: 'a trial sandbox that was cut off' },
-    ...[stateDir, agentsDir(world)].map((dir): Place => ({
+    ...[stateDir, cacheDir, agentsDir(world)].map((dir): Place => ({
       kind: 'directory',
       dir,
       names: /^\.apart-/,
@@ -93,9 +131,34 @@ export async function leftoverItems(world: World): Promise<CleanupItem[]> {
       spare: (name) => existsSync(`/proc/${name.split('-')[1]}`),
       why: 'an installation or a log-in that was cut off',
     })),
-    { kind: 'file', dir: stateDir, names: /\.tmp$/, why: 'a write that was cut off' },
+    {
+      kind: 'directory',
+      dir: stateDir,
+      names: /^\.inner-.*-\d+$/,
+      ageMs: 0,
+      spare: (name) => existsSync(`/proc/${name.split('-').at(-1)}`),
+      why: 'where an engine inside met an ags that was killed',
+    },
+    ...[world.home, realpathSync(tmpdir())].map((dir): Place => ({
+      kind: 'directory',
+      dir,
+      names: new RegExp(`^\\${STAGE_PREFIX}\\d+-`),
+      ageMs: 0,
+      spare: (name) =>
+        existsSync(`/proc/${name.slice(STAGE_PREFIX.length).split('-')[0]}`) || !isOwn(world, join(dir, name)),
+      why: 'where sandboxes were attacked, by an ags that was killed',
+    })),
+    { kind: 'file', dir: join(cacheDir, 'images/new'), names: /^/, why: 'a part of an image that was cut off' },
+    { kind: 'file', dir: stateDir, names: /\.tmp$|^queue\.lock\.[\d.-]+$/, why: 'a write that was cut off' },
+    {
+      kind: 'file',
+      dir: stateDir,
+      names: /^queue\.lock$/,
+      spare: (name) => lockHolder(join(stateDir, name)) !== null,
+      why: 'its holder is dead',
+    },
     { kind: 'file', dir: credentialsDir(stateDir), names: /\.tmp$/, why: 'a write that was cut off' },
-    { kind: 'directory', dir: cacheDir, names: /^(plan|probe)-/, why: 'a command that was cut off' },
+    { kind: 'directory', dir: cacheDir, names: /^(plan|probe|build|perl-new)-/, why: 'a command that was cut off' },
     {
       kind: 'directory',
       dir: cacheDir,
@@ -106,21 +169,24 @@ export async function leftoverItems(world: World): Promise<CleanupItem[]> {
     { kind: 'file', dir: cacheDir, names: /\.tmp$|\.json\.\d+$/, why: 'a write that was cut off' },
     { kind: 'file', dir: cacheDir, names: /\.json$/, ageMs: CACHE_MS, why: 'a cache, not changed for 30 days' },
   ];
-  const found = places.flatMap(({ kind, dir, names, ageMs, why, spare }) =>
+  const found = places.flatMap(({ kind, dir, names, ageMs, why, spare, before }) =>
     list(dir)
       .filter((name) => names.test(name) && spare?.(name) !== true)
-      .map((name) => ({ kind, why, ageMs, path: join(dir, name) })),
+      .map((name) => ({ kind, why, ageMs, before, path: join(dir, name) })),
   );
   return Promise.all(
     found
       .filter(({ path, ageMs }) => isOld(world, path, ageMs))
-      .map(async ({ kind, why, path }) => ({
+      .map(async ({ kind, why, path, before }) => ({
         kind,
         name: path,
         why,
         bytes: await bytesOf(path),
         losesWork: false,
-        remove: async () => remove(path),
+        async remove() {
+          await before?.(path);
+          return remove(path);
+        },
       })),
   );
 }
@@ -133,6 +199,8 @@ interface Place {
   readonly why: string;
   /** Still needed, whatever its age. */
   readonly spare?: (name: string) => boolean;
+  /** What has to be taken back elsewhere first. */
+  readonly before?: (path: string) => Promise<void>;
 }
 
 /** The next sandbox will use the copy that the memory names, and a running one keeps the one it was started with. */
@@ -170,8 +238,7 @@ async function underLock(paths: TaskPaths, work: () => Promise<void>): Promise<b
 }
 
 function remove(path: string): boolean {
-  removeTree(path);
-  return !existsSync(path);
+  return tryRemoveTree(path) && !existsSync(path);
 }
 
 async function bytesOf(path: string): Promise<number> {
@@ -181,6 +248,11 @@ async function bytesOf(path: string): Promise<number> {
 
 function list(dir: string): string[] {
   return existsSync(dir) ? readdirSync(dir) : [];
+}
+
+/** In a directory that others use as well. */
+function isOwn({ uid }: World, path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.uid === uid;
 }
 
 /** What is younger than a minute may still be in the making. */

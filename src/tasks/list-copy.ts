@@ -6,7 +6,9 @@ import { basename, join } from 'node:path';
 import type { Refusal } from '../protocol/changes.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { errorCode } from '../lib/error-code.ts';
+import { openDirectory, type Directory } from '../lib/descend.ts';
 import { openMerged, type LowerDirectory } from '../lib/merged.ts';
+import { READ_BY_GIT } from '../git/ignored.ts';
 import { UPPER_LIMITS, type UpperEntry, type UpperListing } from '../review/upper.ts';
 
 export function listCopy(input: {
@@ -83,6 +85,63 @@ export function listCopy(input: {
 
   visit('', original);
   return { entries, directories: [], removed, refused };
+}
+
+/** In the places of a copy where git looks for its rules. Every directory is looked at; what may not be listed git does not read either. */
+export function pipesForRules(copy: string): Refusal[] {
+  const found: Refusal[] = [];
+  let seen = 0;
+  const visit = (directory: Directory, at: string): void => {
+    const listed = orNothing(() => directory.list(COPY_ENTRIES - seen), []);
+    seen += listed.length;
+    if (seen >= COPY_ENTRIES)
+      throw new AgsError('capture.refused', `The workspace has more than ${COPY_ENTRIES} files.`);
+    for (const { name, isDirectory } of listed) {
+      const path = `${at}${name.toString('utf8')}`;
+      if (isDirectory && path !== '.git') {
+        using child = orNothing(() => directory.child(name), null);
+        if (child !== null) visit(child, `${path}/`);
+      } else if (READ_BY_GIT.test(path) && directory.lstat(name)?.isFIFO() === true)
+        found.push({ path, reason: 'a named pipe: never taken' });
+    }
+  };
+  using root = openDirectory(copy);
+  visit(root, '');
+  return found;
+}
+
+const COPY_ENTRIES = 1_000_000;
+
+/** Of these paths of a copy, how large they claim to be. Names are bytes: one character for each. */
+export function sizesInCopy(copy: string, paths: readonly string[]): { path: string; bytes: number }[] {
+  return paths.map((path) => ({ path, bytes: Number(lstatIn(copy, path)?.size ?? 0) }));
+}
+
+function lstatIn(copy: string, path: string): BigIntStats | undefined {
+  const at = Buffer.concat([Buffer.from(`${copy}/`), Buffer.from(path, 'latin1')]);
+  return lstatSync(at, { bigint: true, throwIfNoEntry: false });
+}
+
+/** Of these paths of a copy, those that are still as they were copied. Names are bytes: one character for each. */
+export function asCopied(copy: string, original: readonly string[], paths: readonly string[]): ReadonlySet<string> {
+  using root = openMerged(original);
+  return new Set(
+    paths.filter((path) => {
+      const parts = path.split('/').map((part) => Buffer.from(part, 'latin1'));
+      const before = lstatBelow(root, parts);
+      const now = lstatIn(copy, path);
+      return before !== null && now !== undefined && sameFile(now, before);
+    }),
+  );
+}
+
+function lstatBelow(directory: LowerDirectory, parts: readonly Buffer[]): BigIntStats | null {
+  const [name, ...rest] = parts;
+  if (name === undefined) return null;
+  if (rest.length === 0) return directory.lstat(name);
+  if (directory.lstat(name)?.isDirectory() !== true) return null;
+  using child = directory.child(name);
+  return lstatBelow(child, rest);
 }
 
 function names(dir: string): string[] {

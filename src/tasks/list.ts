@@ -1,11 +1,14 @@
 // tasks/list.ts: tasks as people see them: what state each is in, and whether somebody should look at it.
 // Invariant: what cannot be looked into counts as changed. Nobody's work is lost because it could not be read.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { FAR_MEMO } from '../sandbox/backend.ts';
 import type { ChangeSet } from '../protocol/changes.ts';
 import { isUnderWay, type RunState } from '../protocol/run-state.ts';
 import type { EventLine } from '../store/events.ts';
 import { lastEvents } from '../store/follow-events.ts';
 import { measureDisk } from '../sandbox/disk-usage.ts';
+import { attackedOf, type AttackedBefore } from '../store/attacked.ts';
 import { readChecks } from '../store/checks.ts';
 import { pendingMerges } from '../store/merges.ts';
 import type { StoredTask } from '../store/tasks.ts';
@@ -62,6 +65,8 @@ export interface TaskRow {
   /** The last thing that a running agent did or said. */
   readonly doing: EventLine | null;
   readonly checks: ChecksRow | null;
+  /** How a sandbox like its own fared under `ags doctor --attack`; null: none was attacked. */
+  readonly attacked: AttackedBefore | null;
   readonly sizeBytes?: number;
 }
 
@@ -110,6 +115,7 @@ export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
       costMicros: null,
       doing: null,
       checks: null,
+      attacked: null,
     };
   }
   const { task, run, live } = entry.stored;
@@ -137,6 +143,7 @@ export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
     costMicros: run.used?.costMicros ?? null,
     doing: isLive && task.goal !== undefined ? lastAction(entry.stored) : null,
     checks: checksRow(entry.stored),
+    attacked: attackedOf(entry.paths.root, run.sandboxKey),
   };
 }
 
@@ -209,6 +216,7 @@ const DOING = new Set([
 
 /** Null: nobody has counted them. */
 function countChanges({ task, paths, run }: StoredTask): ChangeCounts | null {
+  if (run.fetched === false) return null;
   if (!existsSync(paths.changes)) {
     // What is on its branch has been counted.
     if (task.goal === undefined || run.result === undefined || isUnderWay(run.state)) return null;
@@ -224,6 +232,8 @@ function countChanges({ task, paths, run }: StoredTask): ChangeCounts | null {
 
 async function isTouched({ task, run, paths }: StoredTask): Promise<boolean> {
   try {
+    // What it wrote is still on another machine.
+    if (existsSync(join(paths.runDir, FAR_MEMO))) return true;
     if (run.workspace === 'overlay')
       return existsSync(paths.upper) && readdirSync(paths.upper).some((name) => name !== '.git' || !task.git);
     // Until the copy is complete nothing runs in it, and it differs from the project only by what is still missing.

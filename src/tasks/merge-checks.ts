@@ -41,8 +41,13 @@ export function havePassed(stored: Pick<StoredTask, 'paths'>, tree: string, { ru
   return run.length > 0 && run.every((one) => ran.has(one.run));
 }
 
-export function requirePassed(stored: StoredTask, tree: string, { required, checks }: MergeRules): void {
-  if (!required || havePassed(stored, tree, checks)) return;
+/** The rules let this tree be merged only after checks that have not passed on it. */
+export function needsChecks(stored: Pick<StoredTask, 'paths'>, tree: string, rules: MergeRules): boolean {
+  return rules.required && !havePassed(stored, tree, rules.checks);
+}
+
+export function requirePassed(stored: StoredTask, tree: string, rules: MergeRules): void {
+  if (!needsChecks(stored, tree, rules)) return;
   throw new AgsError('checks.failed', `The checks of ${stored.task.name} have not passed for what is to be merged.`, {
     hint: `Run them on exactly this: ags check ${stored.task.name}\n(merge.check in the configuration asks for it.)`,
   });

@@ -1,13 +1,13 @@
 // tasks/merge-tree.ts: what a branch would be after a merge, as a tree: for the merge itself, and for the checks before it.
-// Invariant: computed from trees in our own staging, against the commit the task started from; files that can run code are taken only if
-// they were named; nothing of the user's is changed.
+// Invariant: computed from trees in our own staging, against the commit the task started from or what the branch has of it already
+// (taken.ts); files that can run code are taken only if they were named; nothing of the user's is changed.
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
 import { signature, withTrailers, writeCommit } from '../git/commit-text.ts';
 import type { Repository } from '../git/inspect.ts';
 import { mergeTrees } from '../git/merge-trees.ts';
 import { readRef } from '../git/owner-git.ts';
-import { treeOf, writeTree } from '../git/staging.ts';
+import { isBlob, treeOf, writeTree } from '../git/staging.ts';
 import { select, type SelectionError } from '../review/selection.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { subjectOf, userOf } from './bring-out.ts';
@@ -17,6 +17,7 @@ import { chooseChanges, type Chosen } from './chosen.ts';
 import { list, shortName } from './move-files.ts';
 import { repositoryAt } from './project.ts';
 import { shownOf } from './shown-changes.ts';
+import { mergeBase } from './taken.ts';
 import type { World } from './world.ts';
 
 /** What is to be taken, and where to. */
@@ -29,6 +30,8 @@ export interface TreeRequest {
   readonly into: string | undefined;
   /** Exactly these of what was shown, in place of paths; who names a file that can run code by its number has looked at it. */
   readonly chosen?: Chosen;
+  /** Whole files of another task, put onto what the first gives, into the same commit. */
+  readonly besides?: { readonly stored: StoredTask; readonly chosen: Chosen };
   /** Make the branch of `into`, where the task began, if it is not there. */
   readonly create?: boolean;
 }
@@ -45,6 +48,8 @@ export interface MergedBranch extends MergeSides {
   readonly from: string;
   /** The tree that it would have. */
   readonly tree: string;
+  /** What it would have of the task by then. */
+  readonly taken: string;
   /** It has that tree already. */
   readonly isThere: boolean;
   readonly take: readonly Change[];
@@ -56,6 +61,8 @@ export interface MergedBranch extends MergeSides {
   readonly whole: boolean;
   /** The branch is not there yet. */
   readonly create: boolean;
+  /** Whose work it is. */
+  readonly authors: readonly AgentResult['by'][];
 }
 
 export async function findSides(world: World, stored: StoredTask, into: string | undefined): Promise<MergeSides> {
@@ -82,13 +89,13 @@ export async function mergeIntoTree(
     });
   const chosen = await choose(world, stored, request);
   const all = chosen.left.length === 0;
-  const [base, ours, theirs] = [
-    await treeOf(staging, agent.base),
-    await treeOf(staging, from),
-    all ? agent.tree : await treeWith(staging, agent.base, chosen.take),
-  ];
-  const merged = await mergeTrees(staging, { base, ours, theirs });
-  if ('conflicts' in merged) throw conflicts(stored, ref, merged.conflicts);
+  const base = await mergeBase(world, stored, { base: agent.base, repository, ref, tip: from });
+  const [ours, theirs] = [await treeOf(staging, from), all ? agent.tree : await treeWith(staging, base, chosen.take)];
+  const first = await mergeTrees(staging, { base, ours, theirs });
+  if ('conflicts' in first) throw conflicts(stored, ref, first.conflicts);
+  const besides = request.besides === undefined ? null : await chooseBesides(world, stored, request);
+  const merged = besides === null ? first : await mergeTrees(staging, { ...besides.trees, ours: first.tree });
+  if ('conflicts' in merged) throw conflicts(besides?.stored ?? stored, ref, merged.conflicts);
   // What was left out may be there already, from an earlier merge or by the user's own hand.
   const full = all ? merged : await mergeTrees(staging, { base, ours: merged.tree, theirs: agent.tree });
   const whole = 'tree' in full && full.tree === merged.tree;
@@ -97,13 +104,36 @@ export async function mergeIntoTree(
     ...sides,
     from,
     tree: merged.tree,
+    taken: theirs,
     isThere: merged.tree === ours,
-    take: chosen.take,
+    take: [...chosen.take, ...(besides?.take ?? [])],
     left: chosen.left,
     risky: whole ? [] : risky,
     whole,
     create,
+    authors: besides === null ? [agent.by] : [agent.by, besides.by],
   };
+}
+
+/** What is taken of the second task. Its files come out of the user's repository, which has the branch of every task. */
+async function chooseBesides(world: World, first: StoredTask, request: TreeRequest) {
+  const { besides } = request;
+  if (besides === undefined) throw new Error('no second task');
+  const { stored, chosen } = besides;
+  const { staging } = first.paths;
+  if (stored.task.id === first.task.id || stored.task.project !== first.task.project)
+    throw new AgsError('usage.invalid', `${stored.task.name} is not another task of the same project.`);
+  if (chosen.files.some(({ hunks }) => hunks !== undefined))
+    throw new AgsError('usage.invalid', 'Of a second task, files are taken whole.');
+  const { base, by } = await resultOf(world, stored);
+  const { take } = await choose(world, stored, { ...request, chosen });
+  for (const { path, after } of take)
+    if (after !== null && !(await isBlob(staging, after.oid)))
+      throw new AgsError('path.not-found', `${path} of ${stored.task.name} is not in your repository any more.`, {
+        hint: `Take it in the review of ${stored.task.name}.`,
+      });
+  const theirs = await treeWith(staging, base, take);
+  return { stored, take, by, trees: { base: await treeOf(staging, base), theirs } };
 }
 
 async function resultOf(world: World, stored: StoredTask): Promise<AgentResult> {
@@ -201,9 +231,10 @@ export async function mergeCommit(
   { task, run, paths }: StoredTask,
   message: string | undefined,
   repository: Repository,
-  parts: { tree: string; parents: readonly string[]; by: AgentResult['by'] },
+  parts: { tree: string; parents: readonly string[]; authors: readonly AgentResult['by'][] },
 ): Promise<string> {
-  const { by, ...commit } = parts;
+  const { authors, ...commit } = parts;
+  const names = new Map(authors.map((one) => [one.email, one.name]));
   const goal = task.goal?.text.trim() ?? task.name;
   const subject = subjectOf(goal);
   const [first = '', ...rest] = goal.split('\n');
@@ -213,8 +244,8 @@ export async function mergeCommit(
   const trailers = [
     ['Ags-Task', task.id],
     ['Ags-Run', `${task.id}/${run.number ?? 1}`],
-    ['Ags-Agent', by.name],
-    ['Co-authored-by', `${by.name} <${by.email}>`],
+    ...[...names.values()].map((name) => ['Ags-Agent', name] as const),
+    ...[...names].map(([email, name]) => ['Co-authored-by', `${name} <${email}>`] as const),
   ] as const;
   return writeCommit(paths.staging, { ...commit, author: who, committer: who, message: withTrailers(text, trailers) });
 }

@@ -91,7 +91,7 @@ async function planMerge(
   const { agent, repository } = sides;
   const merged = await mergeIntoTree(world, stored, request, sides);
   const { ref, from, tree, take, left, risky, whole, create } = merged;
-  if (request.keepCommits && left.length > 0)
+  if (request.keepCommits && (left.length > 0 || request.besides !== undefined))
     throw new AgsError('usage.invalid', 'The commits of the agent can only be kept if everything in them is taken.', {
       hint: `Name the files that can run code, or leave the commits out: --squash\n${list(left.map(({ path }) => path))}`,
     });
@@ -103,7 +103,7 @@ async function planMerge(
       : await mergeCommit(world, stored, request.message, repository, {
           tree,
           parents: request.keepCommits ? [from, agent.commit] : [from],
-          by: agent.by,
+          authors: merged.authors,
         });
   const record = {
     version: 1,
@@ -115,6 +115,7 @@ async function planMerge(
     to,
     at: world.now().toISOString(),
     whole,
+    taken: { run: stored.run.number ?? 1, tree: merged.taken },
   } as const;
   const why = `ags: merge ${stored.task.name}`;
   const move = await planMove({ world, repository, staging: stored.paths.staging, record, why });

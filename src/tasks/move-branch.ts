@@ -144,21 +144,25 @@ async function recoverMove(world: World, paths: MergePaths, fd: number): Promise
     (now !== null &&
       now !== record.from &&
       (await ownerGit(record.repository, ['merge-base', '--is-ancestor', record.to, now])).exitCode === 0);
-  if (done) await finish(world, paths, record);
+  if (done) await finish(world, paths, record, true);
   else await takeBack(paths, fd);
 }
 
-export async function recoverMoves(world: World, pending: readonly MergePaths[]): Promise<void> {
-  for (const paths of pending) {
+/** False: somebody is at work in one of them. */
+export async function recoverMoves(world: World, cutOff: readonly MergePaths[]): Promise<boolean> {
+  let all = true;
+  for (const paths of cutOff) {
     // Who holds it is at work, or does it now.
     using held = await holdFile(paths.lock, 0);
-    if (held !== null) await recoverMove(world, paths, held.fd);
+    if (held === null) all = false;
+    else await recoverMove(world, paths, held.fd);
   }
+  return all;
 }
 
-async function finish(world: World, paths: MergePaths, record: MergeRecord): Promise<void> {
+async function finish(world: World, paths: MergePaths, record: MergeRecord, again = false): Promise<void> {
   addMerge(paths, record);
-  await settleRecord(world, record);
+  await settleRecord(world, record, again);
   clearPending(paths);
 }
 

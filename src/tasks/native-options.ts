@@ -1,5 +1,5 @@
 // tasks/native-options.ts: what the native backend has to know of this machine to start one spec.
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { chooseStage, ensureWhiteout } from '../sandbox/host.ts';
 import type { NativeOptions } from '../sandbox/native.ts';
@@ -40,8 +40,11 @@ export async function nativeOptions(
 /** Root may work in somebody else's project: its files must belong to the sandbox's user all the same. Inside it has its own path. */
 function ownerOf(spec: SandboxSpec): { uid: number; gid: number } {
   const mount = spec.mounts.find((m) => m.kind === 'workspace');
-  const stat =
-    mount === undefined || mount.workspace.kind === 'copy' ? undefined : statSync(mount.to, { throwIfNoEntry: false });
-  const { uid, gid } = stat ?? statSync('/');
+  // Where it is shown at another path, what it stands on tells.
+  const places =
+    mount === undefined || mount.workspace.kind === 'copy'
+      ? []
+      : [mount.to, ...mount.workspace.layers.slice(-1).map(({ path }) => path)];
+  const { uid, gid } = statSync(places.find((path) => existsSync(path)) ?? '/');
   return { uid, gid };
 }

@@ -4,6 +4,7 @@
 import type { NetworkPolicy, SecretRule, TcpGrant } from '../protocol/network.ts';
 import type { Door, SandboxSpec } from '../protocol/spec.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
+import type { Neighbour } from './planned-services.ts';
 import type { TaskSecrets, Trust } from './secrets.ts';
 import type { World } from './world.ts';
 
@@ -12,6 +13,8 @@ export const PROXY_PORT = 3128;
 export const ENDPOINT_PORT = 3129;
 /** Where an agent's own hooks ask ours. */
 export const HOOKS_PORT = 3130;
+/** Where an engine of the task's own is found: the port that clients expect. */
+export const DOCKER_PORT = 2375;
 
 export interface PlacedGrant {
   readonly grant: TcpGrant;
@@ -49,16 +52,46 @@ export const OFFLINE: PlannedNetwork = {
 /** `possible`: where nobody but bwrap may make a network namespace, a sandbox has none but its loopback. */
 export async function prepareNetwork(
   world: World,
+  config: Pick<EffectiveConfig, 'network' | 'secrets' | 'docker'>,
+  possible: boolean,
+  beside: readonly Neighbour[] = [],
+): Promise<PlannedNetwork> {
+  const planned = await prepareGateway(world, config, possible, beside);
+  return possible && config.docker.enabled ? withDocker(planned) : planned;
+}
+
+async function prepareGateway(
+  world: World,
   { network, secrets }: Pick<EffectiveConfig, 'network' | 'secrets'>,
   possible: boolean,
+  beside: readonly Neighbour[],
 ): Promise<PlannedNetwork> {
   if (!possible || network.mode === 'off') return OFFLINE;
   if (secrets.length === 0 && network.rules.length === 0)
-    return { ...planNetwork(network, [], new Map(), NOTHING), secrets: NO_SECRETS, files: [] };
+    return { ...planNetwork(network, [], new Map(), NOTHING, beside), secrets: NO_SECRETS, files: [] };
   const { planTrust, prepareSecrets } = await import('./secrets.ts');
   const prepared = await prepareSecrets(network, secrets, world.now);
   const trust = await planTrust(prepared.authority, world);
-  return { ...planNetwork(network, secrets, prepared.placeholders, trust), secrets: prepared, files: trust.files };
+  return {
+    ...planNetwork(network, secrets, prepared.placeholders, trust, beside),
+    secrets: prepared,
+    files: trust.files,
+  };
+}
+
+/** A door to the engine, and, as its containers publish ports, more doors while the sandbox runs. */
+function withDocker(planned: PlannedNetwork): PlannedNetwork {
+  const doors = planned.spec.kind === 'gateway' ? planned.spec.doors : [];
+  const door: Door = { name: 'docker', protocol: 'tcp', address: '127.0.0.1', port: DOCKER_PORT };
+  return {
+    ...planned,
+    spec: { kind: 'gateway', doors: [...doors, door], reach: true },
+    env: withEngine(planned.env),
+  };
+}
+
+function withoutNames(env: NetworkPlan['env'], names: readonly string[]): NetworkPlan['env'] {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)));
 }
 
 const OUR_SERVER = '# Answers names that may be reached; no question leaves the sandbox.\nnameserver 127.0.0.1\n';
@@ -68,6 +101,7 @@ function planNetwork(
   secrets: readonly SecretRule[],
   placeholders: ReadonlyMap<string, string>,
   trust: { readonly env: Readonly<Record<string, string>>; readonly java: readonly string[] },
+  beside: readonly Neighbour[],
 ): NetworkPlan {
   const grants = placeGrants(policy.tcp);
   const doors: Door[] = [
@@ -85,12 +119,20 @@ function planNetwork(
   return {
     spec: { kind: 'gateway', doors, reach: policy.publish.length > 0 },
     grants,
-    env: { ...proxyEnvironment(policy.tcp, trust.java), ...trust.env, ...secretEnvironment(secrets, placeholders) },
+    env: {
+      ...proxyEnvironment(
+        [...policy.tcp, ...beside].map(({ name }) => name),
+        beside.map(({ address }) => address),
+        trust.java,
+      ),
+      ...trust.env,
+      ...secretEnvironment(secrets, placeholders),
+    },
     resolvConf: OUR_SERVER,
   };
 }
 
-const OURS: readonly number[] = [PROXY_PORT, ENDPOINT_PORT, HOOKS_PORT];
+const OURS: readonly number[] = [PROXY_PORT, ENDPOINT_PORT, HOOKS_PORT, DOCKER_PORT];
 const EVERYWHERE: Readonly<Record<number, string>> = { 443: 'tls', 80: 'web' };
 
 /** The first with a port has it on 127.0.0.1 too; others are found by their names. */
@@ -107,9 +149,26 @@ function placeGrants(grants: readonly TcpGrant[]): PlacedGrant[] {
   });
 }
 
-function proxyEnvironment(grants: readonly TcpGrant[], java: readonly string[]): Record<string, string> {
+/**
+ * With what finds an engine inside. Docker's older clients know one kind of proxy under the name that is left out, and refuse to work
+ * with any other.
+ */
+export function withEngine(env: Readonly<Record<string, string>>): Record<string, string> {
+  return {
+    ...withoutNames(env, ['all_proxy', 'ALL_PROXY']),
+    DOCKER_HOST: `tcp://127.0.0.1:${DOCKER_PORT}`,
+    // It cleans up after tests, by an image of its own and the engine's socket. Here everything goes with the engine.
+    TESTCONTAINERS_RYUK_DISABLED: 'true',
+  };
+}
+
+export function proxyEnvironment(
+  names: readonly string[],
+  addresses: readonly string[],
+  java: readonly string[],
+): Record<string, string> {
   const proxy = `http://127.0.0.1:${PROXY_PORT}`;
-  const direct = ['localhost', '127.0.0.1', '::1', ...grants.map(({ name }) => name)];
+  const direct = ['localhost', '127.0.0.1', '::1', ...names, ...addresses];
   const both = (name: string, value: string): [string, string][] => [
     [name, value],
     [name.toUpperCase(), value],
@@ -132,7 +191,7 @@ function proxyEnvironment(grants: readonly TcpGrant[], java: readonly string[]):
         `-D${scheme}.proxyHost=127.0.0.1`,
         `-D${scheme}.proxyPort=${PROXY_PORT}`,
       ]),
-      `-Dhttp.nonProxyHosts=${['localhost', '127.*', '[::1]', ...grants.map(({ name }) => name)].join('|')}`,
+      `-Dhttp.nonProxyHosts=${['localhost', '127.*', '[::1]', ...names].join('|')}`,
       ...java,
     ].join(' '),
   };

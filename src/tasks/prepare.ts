@@ -4,7 +4,8 @@ import { existsSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:f
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { giveTree } from '../lib/files.ts';
-import { hostPath, type Layer, type SandboxSpec, type WorkspaceMount } from '../protocol/spec.ts';
+import { HOST_ROOT, hostPath, type Layer, type SandboxSpec, type WorkspaceMount } from '../protocol/spec.ts';
+import type { RunFile } from '../protocol/task.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import { listEtc } from '../config/etc.ts';
 import { loadConfig } from '../config/load.ts';
@@ -13,19 +14,25 @@ import { borrowedObjects, createPrivateGit, type PrivateGit } from '../git/priva
 import type { TaskPaths } from '../store/layout.ts';
 import { ensureEtcCopy } from '../sandbox/etc-copy.ts';
 import type { NativeHost } from '../sandbox/host.ts';
-import { readMachine, type Machine } from '../sandbox/machine.ts';
-import { accountFiles, NOTHING_MORE, planSandbox, type MoreInside } from '../sandbox/plan.ts';
+import { rootOf, type Image } from '../sandbox/image.ts';
+import { NO_MACHINE, readMachine, type Machine } from '../sandbox/machine.ts';
+import { accountFiles, NOTHING_MORE, planSandbox, type MoreInside, type PlanInput } from '../sandbox/plan.ts';
 import { prepareNetwork, type PlannedNetwork } from './network-plan.ts';
+import { NO_SERVICES, serviceAddress, type PlannedCompose, type PlannedServices } from './planned-services.ts';
 import { findHidden, type HiddenFiles } from './hidden.ts';
 import { findProject, type Project } from './project.ts';
-import { configInput, inspectWorld, type World } from './world.ts';
+import { configInput, inspectWorld, sandboxUser, type World } from './world.ts';
 
 export interface RunPlan {
   readonly project: Project;
   /** What the workspace stands on in place of the project's files, topmost first. */
   readonly layers?: readonly Layer[];
   readonly config: EffectiveConfig;
+  /** What the user has configured, without what one agent or one trial needs besides. */
+  readonly configured: EffectiveConfig;
   readonly host: NativeHost;
+  /** null: a sandbox has the programs of this machine. */
+  readonly image: Image | null;
   readonly hidden: HiddenFiles;
   readonly user: { readonly uid: number; readonly gid: number; readonly name: string; readonly shell: string };
   readonly cwd: string;
@@ -36,16 +43,21 @@ export interface RunPlan {
   readonly namespaces: boolean;
   readonly machine: Machine;
   readonly network: PlannedNetwork;
+  readonly services: PlannedServices;
   /** Said once, where the plan is weaker or slower than it could be. */
   readonly notices: readonly string[];
 }
 
-/** `adjust`: what an agent needs beside what is configured. `live`: the sandbox is over the project's files as they are. */
-export async function planRun(
-  world: World,
-  flags: ConfigFlags,
-  options: { adjust?: (config: EffectiveConfig) => EffectiveConfig; live?: boolean } = {},
-): Promise<RunPlan> {
+export interface PlanOptions {
+  /** What an agent needs beside what is configured. */
+  readonly adjust?: (config: EffectiveConfig) => EffectiveConfig;
+  /** The sandbox is over the project's files as they are. */
+  readonly live?: boolean;
+  /** The image that an earlier turn had. */
+  readonly pinned?: { readonly reference: string; readonly id: string } | undefined;
+}
+
+export async function planRun(world: World, flags: ConfigFlags, options: PlanOptions = {}): Promise<RunPlan> {
   const project = await findProject({
     cwd: world.cwd,
     home: world.home,
@@ -56,26 +68,46 @@ export async function planRun(
   });
   const configured = await loadConfig(configInput(world, project.root, flags));
   const config = options.adjust?.(configured) ?? configured;
-  const host = await inspectWorld(world);
+  // Whoever names an image wants a container.
+  const backend =
+    config.backend === 'auto' && config.image !== null
+      ? (await import('../sandbox/find-engine.ts')).needEngine(config.backend, world).name
+      : config.backend;
+  const host = await inspectWorld(world, {}, backend);
+  if (config.runtime !== null)
+    await (await import('../sandbox/engine-runtime.ts')).checkRuntime(host.engine, config.runtime);
+  const image =
+    config.image === null
+      ? null
+      : await import('./image-root.ts').then(({ findImage }) =>
+          findImage(host, config, config.image ?? { kind: 'devcontainer' }, project.root, options.pinned ?? null),
+        );
+  if (host.engine?.far != null) (await import('./far-limits.ts')).refuseWhatIsNear(config);
   const { workspaceKind } = await import('./ready.ts');
   const choice = await workspaceKind(world, host, config.workspace);
   const root = world.uid === 0;
   const copies = choice.kind === 'copy' ? [`Workspace: a full copy, because ${choice.why}.`] : [];
-  const machine = readMachine({ home: world.home, etc: [], toolDirs: config.toolDirs });
+  const machine = image === null ? readMachine({ home: world.home, etc: [], toolDirs: config.toolDirs }) : NO_MACHINE;
   const reachable = root || choice.namespaces;
-  const network = await prepareNetwork(world, config, reachable);
-  const offline = reachable || config.network.mode === 'off' ? [] : [NO_NETWORK];
+  const { network, services } = await prepareWorldInside(world, config, reachable);
+  if (config.docker.enabled) {
+    const { innerOptions } = await import('./inner-docker-load.ts');
+    innerOptions(world, config, '');
+  }
+  const offline =
+    reachable || config.network.mode === 'off' ? [] : [NO_NETWORK, ...(config.docker.enabled ? [NO_DOCKER] : [])];
   const unseen = machine.leftOut.filter((path) => !config.mounts.some((mount) => mount.path === path));
   return {
     project,
     config,
+    configured,
     host,
+    image,
     hidden: options.live === false ? NOTHING_HIDDEN : await findHidden(world, project, config),
     user: {
-      uid: root ? config.user : world.uid,
-      gid: root ? config.user : world.gid,
+      ...sandboxUser(world, config),
       name: root ? 'agent' : world.userName,
-      shell: world.shell,
+      shell: image === null ? world.shell : '/bin/sh',
     },
     cwd: realpathSync(world.cwd),
     workspace: choice.kind,
@@ -83,14 +115,34 @@ export async function planRun(
     namespaces: choice.namespaces,
     machine,
     network,
+    services,
     notices: [...copies, ...offline, ...unseen.map(notShown)],
   };
+}
+
+/** The network of a sandbox, and the services that have their doors in it. */
+export async function prepareWorldInside(
+  world: World,
+  config: EffectiveConfig,
+  possible: boolean,
+  compose: PlannedCompose | null = null,
+): Promise<{ network: PlannedNetwork; services: PlannedServices }> {
+  const beside = [
+    ...config.services.map(({ name }, i) => ({ name, address: serviceAddress(i) })),
+    ...(compose?.list ?? []),
+  ];
+  const network = await prepareNetwork(world, config, possible, beside);
+  if (beside.length === 0) return { network, services: NO_SERVICES };
+  const { planServices } = await import('./service-plan.ts');
+  return planServices(world, config.services, network, compose);
 }
 
 const NOTHING_HIDDEN: HiddenFiles = { paths: [], trackedSecrets: [] };
 
 const NO_NETWORK =
   'Network: none but loopback, because this system lets no program but bwrap make namespaces (see: ags doctor).';
+
+const NO_DOCKER = 'Docker inside: none, for the same reason.';
 
 function notShown(path: string): string {
   return `${path} is not shown, because another file system is mounted below it. To show it as it is: --mount ${path}`;
@@ -155,20 +207,14 @@ export function describeRun(
     user: plan.user,
     home: world.home,
     homeDir: paths.home,
-    etcDir: ensureEtcCopy({
-      cacheDir: world.cacheDir,
-      patterns: [...config.etc, ...etcMounts(config)],
-      list: listEtc,
-      made: {
-        ...accountFiles(plan.user, world.home, plan.network.resolvConf),
-        ...mountPointsInEtc(more),
-      },
-    }),
+    root: rootOfPlan(plan),
+    imageEnv: plan.image?.env ?? {},
+    etc: planEtc(world, plan, more),
     project: project.root,
     cwd: plan.cwd,
     workspace: workspaceMount(plan, paths),
     git,
-    extraMounts: visibleMounts(config),
+    extraMounts: visibleMounts(config, plan.image !== null),
     hostEnv: world.env,
     envPass: config.envPass,
     pathEnv: config.pathEnv,
@@ -178,9 +224,47 @@ export function describeRun(
     limits: config.limits,
     kernel: config.kernel,
     network: plan.network.spec,
+    runtime: config.runtime,
     taskName,
     more,
   });
+}
+
+/** Without a command, a shell is meant: the user's own, if it is there. */
+export function commandOf({ user }: RunPlan, { command }: { readonly command: readonly string[] }): readonly string[] {
+  return command.length > 0 ? command : [user.shell];
+}
+
+export function rootOfPlan({ image }: Pick<RunPlan, 'image'>): SandboxSpec['root'] {
+  return image === null ? HOST_ROOT : rootOf(image);
+}
+
+/** For the file of the run: what it stands on does not change while it goes on. */
+export function imageOf({ image }: RunPlan): Pick<RunFile, 'image'> {
+  return image === null ? {} : { image: { reference: image.reference, id: image.id } };
+}
+
+/** For the file of the run: what builds its sandboxes, and where. */
+export function builderOf({ host: { engine } }: RunPlan): Pick<RunFile, 'backend' | 'far'> {
+  if (engine === null) return {};
+  return engine.far === null ? { backend: engine.name } : { backend: engine.name, far: engine.far };
+}
+
+/** The /etc of an image is its own, but for who is who. */
+function planEtc(
+  world: World,
+  { config, user, network, services, image }: RunPlan,
+  more: MoreInside,
+): PlanInput['etc'] {
+  const accounts = accountFiles(user, world.home, network.resolvConf, services.hosts);
+  if (image !== null) return { kind: 'files', files: accounts };
+  const directory = ensureEtcCopy({
+    cacheDir: world.cacheDir,
+    patterns: [...config.etc, ...etcMounts(config)],
+    list: listEtc,
+    made: { ...accounts, ...mountPointsInEtc(more) },
+  });
+  return { kind: 'copy', directory };
 }
 
 /** Files that are put over empty ones: the copy of /etc is the same for all, and read-only. */
@@ -223,9 +307,11 @@ function workspaceMount(plan: RunPlan, paths: TaskPaths): WorkspaceMount {
   };
 }
 
-function visibleMounts(config: EffectiveConfig): string[] {
+/** What is there by itself belongs to the programs of this machine. */
+function visibleMounts(config: EffectiveConfig, overImage: boolean): string[] {
   return config.mounts
     .filter((mount) => {
+      if (overImage && mount.optional) return false;
       if (existsSync(mount.path)) return true;
       if (mount.optional) return false;
       throw new AgsError('config.invalid', `${mount.path} is to be mounted, but does not exist.`, {

@@ -7,13 +7,14 @@ import { AgsError } from '../protocol/errors.ts';
 import { loadConfig } from '../config/load.ts';
 import { directoryIdentity, removeTree } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
-import { explainFailure, UNVEILED, unprotected, type Problem } from '../sandbox/checks/failure.ts';
+import { engineFailed, explainFailure, UNVEILED, unprotected, type Problem } from '../sandbox/checks/failure.ts';
 import { fileSystemOf, readKernelFacts } from '../sandbox/checks/kernel-facts.ts';
 import { explainOverlay } from '../sandbox/checks/overlay-reason.ts';
 import { HIDDEN, writeProject } from '../sandbox/checks/test-project.ts';
 import type { NativeHost } from '../sandbox/host.ts';
 import { readMachine } from '../sandbox/machine.ts';
 import { OFFLINE } from './network-plan.ts';
+import { NO_SERVICES } from './planned-services.ts';
 import type { Readiness } from './ready.ts';
 import { isSystemError, tryWorkspace, type Stage } from './trial.ts';
 import type { World } from './world.ts';
@@ -56,10 +57,13 @@ export async function trySandbox(world: World, host: NativeHost): Promise<Trial>
 const PREFIX = 'probe-';
 
 async function tryIn(stage: Stage): Promise<Trial> {
-  const { programs } = stage.plan.host;
+  const { programs, engine } = stage.plan.host;
   const { kernel, stateDir } = stage.world;
   const overlay = await tryWorkspace(stage, 'overlay');
   const { said, startMs } = overlay;
+  const explain = (what: string): Problem =>
+    engine === null ? explainFailure(what, { facts: readKernelFacts(), programs }) : engineFailed(what, engine.name);
+  const builder = engine?.program ?? programs.bwrap;
   const fails = (problem: Problem): Trial => ({
     problem,
     overlay: { works: false, why: '' },
@@ -67,13 +71,13 @@ async function tryIn(stage: Stage): Promise<Trial> {
     startMs,
   });
   // What a sandbox lacks does not depend on its workspace: there is nothing to try again.
-  if (overlay.lacking.length > 0) return fails(unprotected(overlay.lacking, programs.bwrap));
+  if (overlay.lacking.length > 0) return fails(unprotected(overlay.lacking, builder));
   if (said === null) return { problem: null, overlay: { works: true, why: '' }, namespaces: true, startMs };
   // Not the workspace, but something else that is shown: without overlays its sockets could be spoken to.
-  if (UNVEILED.test(said)) return fails(explainFailure(said, { facts: readKernelFacts(), programs }));
+  if (UNVEILED.test(said)) return fails(explain(said));
   const copy = await tryWorkspace(stage, 'copy');
-  if (copy.lacking.length > 0) return fails(unprotected(copy.lacking, programs.bwrap));
-  if (copy.said !== null) return fails(explainFailure(copy.said, { facts: readKernelFacts(), programs }));
+  if (copy.lacking.length > 0) return fails(unprotected(copy.lacking, builder));
+  if (copy.said !== null) return fails(explain(copy.said));
   const why = explainOverlay({ said, kernel, stateDir, fileSystem: fileSystemOf(stage.dir) });
   // What unshare itself was refused, and not the mount after it.
   const namespaces = !/^unshare: /m.test(said);
@@ -98,7 +102,9 @@ async function arrange(world: World, host: NativeHost, dir: string): Promise<Sta
     plan: {
       project: { root, identity: directoryIdentity(root), repository: null },
       config: { ...config, toolDirs: [] },
+      configured: config,
       host,
+      image: null,
       hidden: { paths: HIDDEN, trackedSecrets: [] },
       user: { uid, gid, name: 'agent', shell: '/bin/sh' },
       cwd: root,
@@ -107,6 +113,7 @@ async function arrange(world: World, host: NativeHost, dir: string): Promise<Sta
       namespaces: false,
       machine: readMachine({ home, etc: [], toolDirs: [] }),
       network: OFFLINE,
+      services: NO_SERVICES,
       notices: [],
     },
   };

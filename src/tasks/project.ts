@@ -33,9 +33,14 @@ export async function findProject(input: {
   const repository = await inspectRepository(cwd, input);
   const root = repository?.root ?? cwd;
   const identity = directoryIdentity(root);
+  requireSuitable(root, input);
+  return { root, identity, repository };
+}
+
+/** Throws if no project may be at this place, whether there is one or not. */
+export function requireSuitable(root: string, input: { home: string; stateDir: string; dataDir?: string }): void {
   const problem = unsuitable(root, input);
   if (problem !== null) throw problem;
-  return { root, identity, repository };
 }
 
 /** null: it is in none. */

@@ -7,9 +7,8 @@ import { hostPath, sandboxPath, type Mount, type WorkspaceMount } from '../proto
 import { layerAt } from '../lib/files.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { readMachine } from '../sandbox/machine.ts';
-import { createNative } from '../sandbox/native.ts';
 import { planQuestion } from '../sandbox/question.ts';
-import { nativeOptions } from './native-options.ts';
+import { openBackend } from './open-backend.ts';
 import { inspectWorld, type World } from './world.ts';
 
 const DEADLINE_MS = 10 * 60_000;
@@ -31,19 +30,21 @@ export interface Question {
 
 export type Ask = (question: Question) => Promise<Buffer>;
 
+interface Shown {
+  readonly from: string;
+  readonly to: string;
+  readonly why: string;
+}
+
 /** `outDir` is mounted writable at INSIDE.out; nothing else is. `more` is shown read-only besides. */
 export async function openQuestions(
   world: World,
   task: StoredTask,
   outDir: string,
-  more: readonly { readonly from: string; readonly to: string; readonly why: string }[] = [],
+  more: readonly Shown[] = [],
 ): Promise<Ask> {
   const { paths, run } = task;
-  const root = world.uid === 0;
-  const host = await inspectWorld(world, { runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? '' });
-  const { user } = run;
-  mkdirSync(outDir, { recursive: true, mode: 0o755 });
-  if (root) chownSync(outDir, user.uid, user.gid);
+  if (run.far !== undefined) await (await import('../sandbox/far-volume.ts')).bringBack(paths.runDir);
   const workspace: WorkspaceMount =
     run.workspace === 'copy'
       ? { kind: 'copy', directory: hostPath(paths.copy), writable: false }
@@ -53,6 +54,41 @@ export async function openQuestions(
           hidden: run.hidden,
           upper: hostPath(paths.upper),
         };
+  const upper = run.workspace === 'overlay' ? paths.upper : null;
+  return questionsOver(world, {
+    id: task.task.id,
+    // What came back from another machine is looked at here.
+    backend: run.far === undefined ? run.backend : 'native',
+    runDir: paths.runDir,
+    user: run.user,
+    at: task.task.project,
+    workspace,
+    upper,
+    outDir,
+    more,
+  });
+}
+
+/** About what some sandbox of a task left; it is shown at `at`. */
+export async function questionsOver(
+  world: World,
+  over: {
+    readonly id: string;
+    readonly backend: StoredTask['run']['backend'];
+    /** Of the sandbox that left it. */
+    readonly runDir: string;
+    readonly user: { readonly uid: number; readonly gid: number };
+    readonly at: string;
+    readonly workspace: WorkspaceMount;
+    readonly upper: string | null;
+    readonly outDir: string;
+    readonly more: readonly Shown[];
+  },
+): Promise<Ask> {
+  const { user, outDir, runDir } = over;
+  const host = await inspectWorld(world, { runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? '' }, over.backend ?? 'native');
+  mkdirSync(outDir, { recursive: true, mode: 0o755 });
+  if (world.uid === 0) chownSync(outDir, user.uid, user.gid);
   const machine = readMachine({
     home: world.home,
     etc: ['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives'].filter((name) => existsSync(join('/etc', name))),
@@ -62,18 +98,18 @@ export async function openQuestions(
     const planned = planQuestion({
       machine,
       user,
-      project: task.task.project,
-      workspace,
-      upper: run.workspace === 'overlay' ? paths.upper : null,
+      project: over.at,
+      workspace: over.workspace,
+      upper: over.upper,
       out: outDir,
       env: question.env ?? {},
-      limits: LIMITS,
+      limits: QUESTION_LIMITS,
     });
     const spec = {
       ...planned,
       mounts: [
         ...planned.mounts,
-        ...more.map(({ from, to, why }): Mount => ({
+        ...over.more.map(({ from, to, why }): Mount => ({
           kind: 'bind',
           from: hostPath(from),
           to: sandboxPath(to),
@@ -84,24 +120,17 @@ export async function openQuestions(
         ...(question.cover ?? []).map((path): Mount => ({
           kind: 'file',
           content: '',
-          to: sandboxPath(join(task.task.project, path)),
+          to: sandboxPath(join(over.at, path)),
           why: 'nothing may wait for it',
         })),
       ],
     };
-    const options = await nativeOptions(
-      world,
-      { host, overlays: false, namespaces: false },
-      spec,
-      paths.runDir,
-      task.task.id,
-      {
-        files: [],
-        prefix: [],
-        env: {},
-      },
-    );
-    const sandbox = await createNative(options).start(spec, question.argv, {
+    const backend = await openBackend(world, { host, overlays: false, namespaces: false }, spec, runDir, over.id, {
+      files: [],
+      prefix: [],
+      env: {},
+    });
+    const sandbox = await backend.start(spec, question.argv, {
       stdin: 'pipe',
       stdout: 'pipe',
       stderr: 'pipe',
@@ -118,7 +147,7 @@ export async function openQuestions(
         throw new AgsError(
           'capture.refused',
           `The changes could not be read (${question.argv[0]} ended with ${exitCode}): ${stderr.trim().split('\n').at(-1) ?? ''}`,
-          { hint: `They are still there: ${paths.runDir}` },
+          { hint: `They are still there: ${runDir}` },
         );
       return bytes;
     } finally {
@@ -132,7 +161,7 @@ export async function openQuestions(
 }
 
 // Enough for git over any project, and an end for whatever a strange file might make it do.
-const LIMITS = {
+export const QUESTION_LIMITS = {
   processes: 256,
   memoryBytes: 4 * 1024 ** 3,
   openFiles: 4096,
@@ -141,6 +170,7 @@ const LIMITS = {
   tmpBytes: 64 * 1024 ** 2,
   cpuSeconds: 600,
   wallSeconds: null,
+  cpus: null,
 } as const;
 
 async function collect(stream: NodeJS.ReadableStream | null, question: Question): Promise<Buffer> {

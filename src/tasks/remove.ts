@@ -14,10 +14,16 @@ import type { TaskEntry } from './entries.ts';
 import { sizeOf } from './list.ts';
 import { stopChecks } from './stop-checks.ts';
 import { endStrays, findStrays } from './strays.ts';
+import type { World } from './world.ts';
 
 export const CGROUPS = '/sys/fs/cgroup';
 
-export async function removeEntry(entry: TaskEntry, options: { force: boolean }): Promise<{ freedBytes: number }> {
+export interface Removed {
+  readonly freedBytes: number;
+  readonly branches: readonly string[];
+}
+
+export async function removeEntry(world: World, entry: TaskEntry, options: { force: boolean }): Promise<Removed> {
   if (isRunning(entry)) {
     if (!options.force)
       throw new AgsError('task.busy', `${entry.id} is running (process ${entry.stored.run.runner.pid}).`, {
@@ -28,22 +34,43 @@ export async function removeEntry(entry: TaskEntry, options: { force: boolean })
   await stopChecks(entry.paths);
   await endStrays(findStrays((task) => task !== entry.id));
   if (options.force) await removeStale(CGROUPS);
-  return removeFiles(entry);
+  return removeFiles(world, entry);
 }
 
-/** For a task that has no process any more. */
-export async function removeFiles(entry: TaskEntry): Promise<{ freedBytes: number }> {
+/**
+ * For a task that has no process any more. Its branches go first: without the task nobody knows that they are ours. Whoever removes it
+ * because of how it stands looks once more when nobody else can change that; null: it stays.
+ */
+export async function removeFiles(world: World, entry: TaskEntry): Promise<Removed>;
+export async function removeFiles(
+  world: World,
+  entry: TaskEntry,
+  isStill: () => Promise<boolean>,
+): Promise<Removed | null>;
+export async function removeFiles(
+  world: World,
+  entry: TaskEntry,
+  isStill?: () => Promise<boolean>,
+): Promise<Removed | null> {
   const lock = lockTask(entry.paths);
-  if (lock === 'gone') return { freedBytes: 0 };
+  if (lock === 'gone') return { freedBytes: 0, branches: [] };
   if (lock === 'busy')
     throw new AgsError('task.busy', `Another ags command is working on ${entry.id}.`, {
       hint: 'Try again when it is done.',
     });
   using _lock = lock;
+  if (isStill !== undefined && !(await isStill())) return null;
   await recoverApplies(entry.paths);
   const freedBytes = await sizeOf(entry.paths.root);
+  const branches = await branchesOf(world, entry);
   removeTask(entry.paths);
-  return { freedBytes };
+  return { freedBytes, branches };
+}
+
+async function branchesOf(world: World, entry: TaskEntry): Promise<string[]> {
+  if (entry.kind !== 'whole' || entry.stored.task.goal === undefined) return [];
+  const { removeBranches } = await import('./task-branch.ts');
+  return removeBranches(world, entry.stored);
 }
 
 export function isRunning(entry: TaskEntry): entry is Extract<TaskEntry, { kind: 'whole' }> {

@@ -15,6 +15,7 @@ import { findSides } from './merge-tree.ts';
 import { shortName } from './move-files.ts';
 import { requireAgent } from './steer.ts';
 import { startTasks } from './start.ts';
+import { mergeBase } from './taken.ts';
 import { BEGUN } from './task-branch.ts';
 import type { World } from './world.ts';
 
@@ -36,7 +37,7 @@ export async function resolveTask(
   if (tip === null) throw new AgsError('path.not-found', `There is no branch ${shortName(ref)} in this repository.`);
   const { staging } = stored.paths;
   const merged = await mergeTrees(staging, {
-    base: await treeOf(staging, agent.base),
+    base: await mergeBase(world, stored, { base: agent.base, repository, ref, tip }),
     ours: await treeOf(staging, tip),
     theirs: agent.tree,
   });

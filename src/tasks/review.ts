@@ -76,7 +76,9 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
   const agent = stored.task.kind === 'agent';
   // What an agent has done stays what it is, also when some of it was taken already.
   const kept = agent && ['merged', 'no-changes', 'ready'].includes(stored.run.state);
-  let run = { ...stored.run, state: kept ? stored.run.state : advance(stored.run.state, 'ready') };
+  // Why an agent failed or was stopped is no reason of work that is ready.
+  const { reason: _over, ...ended } = stored.run;
+  let run: StoredTask['run'] = kept ? stored.run : { ...ended, state: advance(ended.state, 'ready') };
   const decided = new Set<string>();
   const note = (type: string, paths: readonly string[]): void =>
     void appendEvent(stored.paths.events, { task: stored.task.id, at: world.now(), type, paths });

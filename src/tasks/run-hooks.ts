@@ -8,7 +8,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Agent, HookDoor } from '../agents/agent.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { requireHookTrust } from '../config/trust.ts';
-import { CLIENT_COMMAND, CLIENT_PATH, hookClient } from '../hooks/client.ts';
+import { clientCommand, CLIENT_PATH, hookClient } from '../hooks/client.ts';
 import { serveHookDoor } from '../hooks/door.ts';
 import { createEngine } from '../hooks/engine.ts';
 import { answerOf, execute, MARK } from '../hooks/execute.ts';
@@ -56,6 +56,8 @@ export interface RunHooksInput {
   readonly run: number;
   readonly agent: Pick<Agent, 'name' | 'gate' | 'readHook'>;
   readonly goal: string;
+  /** What starts Perl inside. */
+  readonly perl: readonly string[];
   emit(event: HookDecided): void;
   /** Runs a program in the running sandbox, in the project, with `input` on its stdin. */
   runInside(
@@ -104,7 +106,7 @@ export async function openRunHooks(input: RunHooksInput): Promise<RunHooks> {
   const wanted = enforced && hooks.length > 0;
   const viaDoor = wanted && readHook !== null;
   return {
-    door: wanted ? { command: CLIENT_COMMAND, url: `http://127.0.0.1:${HOOKS_PORT}/hook` } : null,
+    door: wanted ? { command: clientCommand(input.perl), url: `http://127.0.0.1:${HOOKS_PORT}/hook` } : null,
     doors: viaDoor ? [{ name: DOOR, protocol: 'tcp', address: '127.0.0.1', port: HOOKS_PORT }] : [],
     files: viaDoor ? [{ to: CLIENT_PATH, content: hookClient(HOOKS_PORT, seconds) }] : [],
     onDoor(name, handle) {

@@ -7,7 +7,8 @@ import { writeRun, type StoredTask } from '../store/tasks.ts';
 export interface RunKeeper {
   readonly now: RunFile;
   set(changes: Partial<RunFile>): void;
-  forget(key: 'reason'): void;
+  /** What somebody was needed for. */
+  forgetNeed(): void;
   move(to: RunState): void;
   end(to: RunState, more: { reason?: string; exitCode: number | null }): void;
 }
@@ -21,8 +22,8 @@ export function createRunKeeper({ paths, run }: StoredTask, events: EventLog): R
       return now;
     },
     set: (changes) => write({ ...now, ...changes }),
-    forget(key) {
-      const { [key]: _gone, ...rest } = now;
+    forgetNeed() {
+      const { reason: _reason, needs: _needs, ...rest } = now;
       write(rest);
     },
     move(to) {
@@ -30,7 +31,7 @@ export function createRunKeeper({ paths, run }: StoredTask, events: EventLog): R
       events.append({ type: 'run.moved', state: to });
     },
     end(to, { reason, exitCode }) {
-      const { reason: _old, ...rest } = now;
+      const { reason: _old, needs: _needs, ...rest } = now;
       write(
         {
           ...rest,

@@ -5,10 +5,13 @@
 import type { Socket as Datagrams } from 'node:dgram';
 import { createServer, type Server, type Socket } from 'node:net';
 import { SERVER_PORT, type Decision, type NetworkRule } from '../protocol/network.ts';
-import type { Gateway, GatewayDoor } from '../gateway/gateway.ts';
+import type { Gateway, GatewayDoor, Origin } from '../gateway/gateway.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
+import { joinSockets } from '../lib/join-sockets.ts';
+import type { InnerDocker } from './inner-docker.ts';
 import type { PlacedGrant } from './network-plan.ts';
+import { serveNames } from './serve-names.ts';
 import type { TaskSecrets } from './secrets.ts';
 import type { World } from './world.ts';
 
@@ -36,10 +39,24 @@ export interface RunNetworkInput {
   /** The file of the task's events, or whoever holds it. */
   readonly events: string | ((event: { readonly type: string; readonly [field: string]: unknown }) => void);
   readonly onDecision?: (decision: Decision) => void;
-  readonly config: Pick<EffectiveConfig, 'network'>;
+  readonly config: Pick<EffectiveConfig, 'network' | 'docker' | 'limits'>;
+  /** The task's engine, which its services may be in; null: it has none. */
+  readonly docker: InnerDocker | null;
   readonly grants: readonly PlacedGrant[];
   readonly secrets: TaskSecrets;
   readonly notice: (text: string) => void;
+  /** null: it has none. */
+  readonly services: ServiceDoors | null;
+}
+
+/** Services beside the sandbox, as its doors know them. */
+export interface ServiceDoors {
+  /** Takes whoever came to the door of a service; false: it is none. */
+  enter(socket: Socket): boolean;
+  /** Where each is, inside. */
+  readonly addresses: ReadonlyMap<string, string>;
+  /** From now on what turns out to be there has its doors in this sandbox. */
+  started(sandbox: Sandbox): void;
 }
 
 export function openRunNetwork(input: RunNetworkInput): RunNetwork {
@@ -49,6 +66,7 @@ export function openRunNetwork(input: RunNetworkInput): RunNetwork {
     live: [],
     published: [],
   };
+  const { docker } = input;
   let loading: Promise<Loaded> | null = null;
   let loaded: Loaded | null = null;
   const load = (): Promise<Loaded> => {
@@ -65,24 +83,38 @@ export function openRunNetwork(input: RunNetworkInput): RunNetwork {
     });
     return loading;
   };
-  const enter = (door: GatewayDoor, socket: Socket): void => {
-    if (loaded !== null) return loaded.gateway.enter(door, socket);
+  const enter = (door: GatewayDoor, socket: Socket, from: Origin = 'sandbox'): void => {
+    if (loaded !== null) return loaded.gateway.enter(door, socket, from);
     socket.on('error', () => undefined);
     load().then(
-      ({ gateway }) => gateway.enter(door, socket),
+      ({ gateway }) => gateway.enter(door, socket, from),
       (error: unknown) => {
         input.notice(`The gateway could not be started, so there is no network: ${String((error as Error).message)}`);
         socket.destroy();
       },
     );
   };
+  const answerName = async (question: Buffer, from: Origin): Promise<Buffer | null> =>
+    (await load()).gateway.answerName(question, from);
+  if (input.config.network.mode !== 'off')
+    docker?.leadOut({
+      enter: (kind, socket) => enter({ kind }, socket, 'containers'),
+      answerName: (question) => answerName(question, 'containers'),
+    });
   return {
     onDoor(name, handle) {
-      if (name === 'names') return serveNames(handle as Datagrams, load);
-      (handle as Server).on('connection', (socket: Socket) => enter(doorOf(name, socket, input.grants), socket));
+      if (name === 'names') return serveNames(handle as Datagrams, (question) => answerName(question, 'sandbox'));
+      if (name === 'docker') return void (handle as Server).on('connection', (socket: Socket) => docker?.enter(socket));
+      (handle as Server).on('connection', (socket: Socket) => {
+        if (input.services?.enter(socket) === true) return;
+        if (name.startsWith('service ')) return void socket.destroy();
+        enter(doorOf(name, socket, input.grants), socket);
+      });
     },
     started(sandbox) {
       state.sandbox = sandbox;
+      docker?.publishIn(sandbox);
+      input.services?.started(sandbox);
       for (const { inside, outside } of input.config.network.publish)
         state.published.push(publish(sandbox, inside, outside, input.notice));
     },
@@ -106,6 +138,7 @@ export function openRunNetwork(input: RunNetworkInput): RunNetwork {
     denied: () => [...refused.values()].toSorted((a, b) => b.count - a.count),
     async [Symbol.asyncDispose]() {
       for (const one of state.published) one.close();
+      docker?.leadOut(null);
       const made = await loading?.catch(() => null);
       made?.close();
     },
@@ -127,19 +160,6 @@ function doorOf(name: string, socket: Socket, grants: readonly PlacedGrant[]): G
   return { kind: name === 'tls' ? 'tls' : 'web' };
 }
 
-function serveNames(socket: Datagrams, load: () => Promise<Loaded>): void {
-  socket.on('message', (question, peer) => {
-    load().then(
-      ({ gateway }) => {
-        const answer = gateway.answerName(question);
-        if (answer !== null) socket.send(answer, peer.port, peer.address, () => undefined);
-      },
-      () => undefined,
-    );
-  });
-  socket.on('error', () => undefined);
-}
-
 interface Published {
   close(): void;
 }
@@ -152,12 +172,7 @@ function publish(sandbox: Sandbox, inside: number, outside: number, notice: (tex
     socket.on('error', () => undefined);
     socket.on('close', () => open.delete(socket));
     sandbox.connect(inside).then(
-      (inner) => {
-        inner.on('error', () => undefined);
-        socket.pipe(inner).pipe(socket);
-        socket.on('close', () => inner.destroy());
-        inner.on('close', () => socket.destroy());
-      },
+      (inner) => joinSockets(socket, inner),
       // As near to a refusal as an accepted connection comes: an end alone leaves some clients waiting for an answer.
       () => socket.resetAndDestroy(),
     );

@@ -1,7 +1,7 @@
 // tasks/run-watch.ts: what a runner watches for in the words of its agent: whether the budget is used up, and whether it waits for a person.
 import type { Agent } from '../agents/agent.ts';
 import type { AgentEvent } from '../protocol/agent-event.ts';
-import type { Goal } from '../protocol/task.ts';
+import type { Goal, RunFile } from '../protocol/task.ts';
 import type { Desk } from './desk.ts';
 import type { RunKeeper } from './run-keeper.ts';
 
@@ -44,18 +44,21 @@ export function createBudget(
 export function createAttention(run: RunKeeper): {
   question(event: AgentEvent): void;
   network(host: string | null): void;
+  /** It goes on, and somebody should look: until the agent does something. */
+  service(why: string): void;
 } {
-  const show = (reason: string | null): void => {
+  const show = (needs: NonNullable<RunFile['needs']>, reason: string | null): void => {
     if (reason !== null && run.now.state === 'running') {
-      run.set({ reason });
+      run.set({ reason, needs });
       run.move('needs-you');
     } else if (reason === null && run.now.state === 'needs-you') {
       run.move('running');
-      run.forget('reason');
+      run.forgetNeed();
     }
   };
   return {
-    question: (event) => show(event.type === 'agent.asked' ? `It asks: ${event.question}` : null),
-    network: (host) => show(host === null ? null : `It wants to reach ${host}: ags allow ${host}`),
+    question: (event) => show('answer', event.type === 'agent.asked' ? `It asks: ${event.question}` : null),
+    service: (why) => show('look', why),
+    network: (host) => show('host', host === null ? null : `It wants to reach ${host}: ags allow ${host}`),
   };
 }

@@ -1,15 +1,21 @@
 // tasks/run.ts: the road. A command over a project, in a fresh sandbox, from start to what it changed.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { RunFile, TaskFile } from '../protocol/task.ts';
 import { advance } from '../protocol/run-state.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { serveControl } from '../lib/control.ts';
 import { ownIdentity } from '../lib/liveness.ts';
-import type { Stdio } from '../sandbox/backend.ts';
+import { FAR_MEMO, type Sandbox, type Stdio } from '../sandbox/backend.ts';
+import type { TaskPaths } from '../store/layout.ts';
 import { createTask, removeTask, slug, writeRun } from '../store/tasks.ts';
-import { createRun, planRun, type RunPlan } from './prepare.ts';
+import { innerDockerFor } from './inner-docker.ts';
+import { hasServices } from './planned-services.ts';
+import { builderOf, commandOf, createRun, imageOf, planRun, type PlanOptions, type RunPlan } from './prepare.ts';
 import { openRunNetwork, type DeniedHost } from './run-network.ts';
 import { catchSignals, supervise } from './supervise.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
+import { sandboxKey } from './sandbox-key.ts';
 import { describeStrength } from './strength.ts';
 import type { World } from './world.ts';
 
@@ -18,6 +24,7 @@ export interface RunRequest {
   readonly command: readonly string[];
   readonly flags: ConfigFlags;
   readonly name: string | undefined;
+  readonly plan?: PlanOptions;
   /** Nothing is said about hosts that were refused. */
   readonly quiet?: boolean;
   openStdio(): Promise<{ stdio: Stdio; close(): Promise<void> }>;
@@ -39,19 +46,37 @@ export function runCommand(world: World, request: RunRequest): Promise<RunResult
   return tellDiskTrouble(world, () => runTask(world, request));
 }
 
-async function runTask(world: World, request: RunRequest): Promise<RunResult> {
-  const plan = await planRun(world, request.flags);
-  for (const notice of plan.notices) request.notice(notice);
+async function runTask(world: World, asked: RunRequest): Promise<RunResult> {
+  const planned = await planRun(world, asked.flags, asked.plan);
+  const request = { ...asked, command: commandOf(planned, asked) };
+  for (const notice of planned.notices) request.notice(notice);
   using signals = catchSignals();
   const { id, paths, run } = createTask(
     world.stateDir,
     () =>
       `${slug(request.name ?? request.command.slice(0, 2).join('-').split('/').at(-1) ?? request.kind)}-${randomWord()}`,
-    (id) => ({ task: firstTask(world, plan, request, id), run: firstRun(world, plan) }),
+    (id) => ({ task: firstTask(world, planned, request, id), run: firstRun(world, planned) }),
   );
   let keep = false;
   try {
+    const plan = planned.config.compose === null ? planned : await composed(world, planned, id, paths);
     const spec = await createRun(world, plan, paths, id);
+    const trouble: { sandbox: Sandbox | null; why: string | null } = { sandbox: null, why: null };
+    await using docker = innerDockerFor({
+      world,
+      id,
+      config: plan.config,
+      secrets: plan.network.secrets,
+      notice: request.notice,
+    });
+    await using services = !hasServices(plan.services)
+      ? null
+      : await import('./command-services.ts').then(({ openCommandServices }) =>
+          openCommandServices(world, plan, id, paths, docker, request.notice, (why) => {
+            trouble.why ??= why;
+            trouble.sandbox?.kill();
+          }),
+        );
     await using network = openRunNetwork({
       world,
       id,
@@ -62,7 +87,11 @@ async function runTask(world: World, request: RunRequest): Promise<RunResult> {
       grants: plan.network.grants,
       secrets: plan.network.secrets,
       notice: request.notice,
+      services,
+      docker,
     });
+    await services?.awaitUp(() => signals.early !== null || trouble.why !== null);
+    if (trouble.why !== null) return { exitCode: 1, taskId: id, changed: false, ended: trouble.why, denied: [] };
     const control = plan.network.spec.kind === 'gateway' ? serveControl(paths.root, network.answer) : null;
     const outcome = await supervise({
       world,
@@ -73,8 +102,14 @@ async function runTask(world: World, request: RunRequest): Promise<RunResult> {
       spec,
       paths,
       signals,
-      onStart: () => writeRun(paths, { ...run, state: advance(run.state, 'running') }),
+      onStart(sandbox) {
+        writeRun(paths, { ...run, state: advance(run.state, 'running') });
+        trouble.sandbox = sandbox;
+        if (trouble.why !== null) sandbox.kill();
+      },
     }).finally(() => control?.close());
+    const ended = trouble.why ?? outcome.ended;
+    const exitCode = trouble.why === null ? outcome.exitCode : 1;
     const changed = await import('./changed.ts').then(({ hasChanges }) => hasChanges(paths, plan));
     keep = changed;
     if (changed)
@@ -82,23 +117,30 @@ async function runTask(world: World, request: RunRequest): Promise<RunResult> {
         paths,
         {
           ...run,
-          state: advance('running', outcome.ended === null ? 'ready' : 'stopped'),
-          exitCode: outcome.exitCode,
+          state: advance('running', ended === null ? 'ready' : 'stopped'),
+          exitCode,
           endedAtMs: world.now().getTime(),
-          ...(outcome.ended === null ? {} : { reason: outcome.ended }),
+          ...(ended === null ? {} : { reason: ended }),
         },
         { durable: true },
       );
     return {
-      exitCode: outcome.exitCode,
+      exitCode,
       taskId: id,
       changed,
-      ended: outcome.ended,
+      ended,
       denied: request.quiet === true ? [] : network.denied(),
     };
   } finally {
-    if (!keep) removeTask(paths);
+    // What is still on another machine is found by what is written here.
+    if (!keep && !existsSync(join(paths.runDir, FAR_MEMO))) removeTask(paths);
   }
+}
+
+/** A command stands beside what the user's own compose files say. */
+async function composed(world: World, plan: RunPlan, task: string, paths: TaskPaths): Promise<RunPlan> {
+  const { withCompose } = await import('./compose-plan.ts');
+  return withCompose(world, plan, 'live', { task, paths, signal: new AbortController().signal });
 }
 
 function firstTask(world: World, plan: RunPlan, request: RunRequest, id: string): TaskFile {
@@ -122,7 +164,10 @@ function firstRun(world: World, plan: RunPlan): RunFile {
     startedAtMs: world.now().getTime(),
     exitCode: null,
     label: describeStrength(plan),
+    sandboxKey: sandboxKey(world, plan),
     workspace: plan.workspace,
+    ...builderOf(plan),
+    ...imageOf(plan),
     hidden: [...plan.hidden.paths],
     revealed: [...plan.config.reveal],
     base: repository?.headCommit ?? null,

@@ -5,8 +5,11 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { AgsError } from '../protocol/errors.ts';
+import type { Goal } from '../protocol/task.ts';
 import { ownIdentity } from '../lib/liveness.ts';
 import { tryLock } from '../lib/lock.ts';
+import { oneLine } from '../git/commit-text.ts';
+import { perlInside } from '../sandbox/interpreter.ts';
 import { openEvents, type EventLog } from '../store/events.ts';
 import { readTask, type StoredTask } from '../store/tasks.ts';
 import { createAgentRun } from './agent-run.ts';
@@ -16,11 +19,16 @@ import { versionNotice } from './agent-version.ts';
 import { bringOut } from './bring-out.ts';
 import { countRisky } from './count-risky.ts';
 import { openDesk, type Desk } from './desk.ts';
-import { takeMessage } from './inbox.ts';
+import { takeMessage, type TakenMessage } from './inbox.ts';
+import { innerDockerFor, type InnerDocker } from './inner-docker.ts';
 import type { PreparedLayers } from './layers.ts';
+import { hasServices } from './planned-services.ts';
+import { builderOf, imageOf, rootOfPlan } from './prepare.ts';
+import type { ServiceDoors } from './run-network.ts';
 import { openRunHooks } from './run-hooks.ts';
 import { createRunKeeper, type RunKeeper } from './run-keeper.ts';
 import { createAttention, createBudget } from './run-watch.ts';
+import { sandboxKey } from './sandbox-key.ts';
 import { describeStrength } from './strength.ts';
 import { waitForTurn } from './queue.ts';
 import type { World } from './world.ts';
@@ -73,7 +81,7 @@ async function travel(road: Road): Promise<void> {
     signal: desk.stopped,
   });
   if (!admitted) return run.end('stopped', { reason: 'Stopped before it began.', exitCode: null });
-  const stage = await setStage(world, stored.task.project, goal);
+  const stage = await setStage(world, stored.task.project, goal, run.now.image);
   const other = versionNotice(world, stage.agent, stage.program);
   for (const text of [...stage.plan.notices, ...(other === null ? [] : [other])])
     events.append({ type: 'run.noticed', text });
@@ -94,27 +102,102 @@ async function travel(road: Road): Promise<void> {
     layers: [...prepared.layers],
     hidden: [...prepared.hidden],
     label: describeStrength(stage.plan),
+    sandboxKey: sandboxKey(world, stage.plan),
     workspace: stage.plan.workspace,
+    ...builderOf(stage.plan),
+    ...imageOf(stage.plan),
     user: { uid: stage.plan.user.uid, gid: stage.plan.user.gid },
   });
-  await talk(road, stage, prepared);
+  const staged = await withComposed(road, stage, goal);
+  const outcome = await besideServices(road, staged, goal, (beside) => talk(road, staged, prepared, beside));
+  run.end(outcome.state, outcome);
+}
+
+/** What another agent did is no base for services and compose files either. */
+const filesFor = (goal: Goal): { commit: string } => ({ commit: goal.origin ?? goal.base });
+
+async function withComposed({ world, stored, desk }: Road, stage: AgentStage, goal: Goal): Promise<AgentStage> {
+  if (stage.plan.config.compose === null) return stage;
+  const { withCompose } = await import('./compose-plan.ts');
+  const about = { task: stored.task.id, paths: stored.paths, signal: desk.stopped };
+  return { ...stage, plan: await withCompose(world, stage.plan, filesFor(goal), about) };
+}
+
+interface Beside {
+  readonly services: ServiceDoors | null;
+  readonly docker: InnerDocker | null;
+}
+
+/** From before the first turn until after the last; what services hold is kept for a run that goes on. */
+async function besideServices(
+  { world, stored, events, run }: Road,
+  { plan }: AgentStage,
+  goal: Goal,
+  use: (beside: Beside) => Promise<Outcome>,
+): Promise<Outcome> {
+  const notice = (text: string): void => void events.append({ type: 'run.noticed', text });
+  await using docker = innerDockerFor({
+    world,
+    id: stored.task.id,
+    config: plan.config,
+    secrets: plan.network.secrets,
+    notice,
+  });
+  if (!hasServices(plan.services)) return await use({ services: null, docker });
+  const { openRunServices } = await import('./run-services.ts');
+  await using services = openRunServices({
+    world,
+    plan,
+    task: stored.task.id,
+    paths: stored.paths,
+    source: filesFor(goal),
+    docker,
+    keep: true,
+    onEvent(event) {
+      events.append({ ...event });
+      if (event.type === 'service.failed')
+        createAttention(run).service(`${event.why} Its log: ags services logs ${stored.task.name} ${event.service}`);
+    },
+  });
+  return await use({ services, docker });
 }
 
 /** Turn after turn, for as long as there is something to say. */
-async function talk(road: Road, stage: AgentStage, prepared: PreparedLayers): Promise<void> {
+async function talk(road: Road, stage: AgentStage, prepared: PreparedLayers, beside: Beside): Promise<Outcome> {
   const { stored, events, run, desk } = road;
-  const goal = run.now.turns === undefined ? (stored.task.goal?.text ?? '') : null;
-  for (let prompt = goal ?? takeMessage(stored.paths); prompt !== null; prompt = takeMessage(stored.paths)) {
-    const end = await takeTurn(road, stage, prepared, prompt);
+  const goal = stored.task.goal?.text ?? '';
+  // Only the first turn after an import stands on nothing of its own.
+  const takesUp = stored.run.begins !== undefined && stored.run.layers === undefined;
+  // Killed before it could say which conversation this is, an agent has forgotten its goal.
+  const forgot = run.now.turns !== undefined && run.now.session === undefined;
+  const first = run.now.turns === undefined ? { text: goal, drop: () => undefined } : takeMessage(stored.paths);
+  const words = takesUp ? takenUp : forgot ? told : (_goal: string, message: string) => message;
+  const begin = first === null ? null : { ...first, text: words(goal, first.text) };
+  for (let message: TakenMessage | null = begin; message !== null; message = takeMessage(stored.paths)) {
+    const end = await takeTurn(road, stage, prepared, beside, message);
     await fetchWork(road, stage);
     const outcome = judge(end, desk, stage);
     events.append({ type: 'turn.ended', turn: run.now.turns ?? 1, exitCode: end.exitCode, state: outcome.state });
-    if (outcome.state !== 'ready' || desk.stopped.aborted) return run.end(outcome.state, outcome);
+    if (outcome.state !== 'ready' || desk.stopped.aborted) return outcome;
   }
-  run.end(run.now.result == null ? 'no-changes' : 'ready', { exitCode: 0 });
+  return { state: run.now.result == null ? 'no-changes' : 'ready', exitCode: 0 };
 }
 
-async function takeTurn(road: Road, stage: AgentStage, prepared: PreparedLayers, prompt: string): Promise<TurnEnd> {
+/** The conversation stayed on the other machine: an agent that takes the work up is told what it was for. */
+function takenUp(goal: string, message: string): string {
+  const was = oneLine(goal, 4000).replaceAll(' // ', ' / ');
+  return `(You take up work that was begun elsewhere. It is in the commits of this branch. Its goal was "${was}".)\n\n${message}`;
+}
+
+const told = (goal: string, message: string): string => `${goal}\n\n${message}`;
+
+async function takeTurn(
+  road: Road,
+  stage: AgentStage,
+  prepared: PreparedLayers,
+  beside: Beside,
+  { text: prompt, drop }: TakenMessage,
+): Promise<TurnEnd> {
   const { world, stored, events, run, desk } = road;
   const turn = (run.now.turns ?? 0) + 1;
   const budget = createBudget(run, desk, stored.task.goal ?? {}, stage.agent);
@@ -127,17 +210,18 @@ async function takeTurn(road: Road, stage: AgentStage, prepared: PreparedLayers,
     run: run.now.number ?? 1,
     agent: stage.agent,
     goal: stored.task.goal?.text ?? '',
+    perl: perlInside(rootOfPlan(stage.plan), '/usr/bin/perl'),
     emit: (event) => void events.append({ ...event }),
     runInside: (argv, input, signal) => desk.runInside(argv, input, signal),
   });
   try {
-    run.set({ turns: turn });
     const end = await runTurn({
       world,
       stored,
       stage,
       prepared,
       hooks,
+      ...beside,
       events,
       prompt,
       session: run.now.session ?? null,
@@ -153,6 +237,8 @@ async function takeTurn(road: Road, stage: AgentStage, prepared: PreparedLayers,
           prompt: turn === 1 ? '' : prompt,
           sandbox: run.now.label,
         });
+        run.set({ turns: turn, fetched: false });
+        drop();
         desk.up(live);
       },
       onEvent(event) {
@@ -174,12 +260,12 @@ async function takeTurn(road: Road, stage: AgentStage, prepared: PreparedLayers,
 async function fetchWork({ world, stored, events, run }: Road, { agent }: AgentStage): Promise<void> {
   const result = await bringOut(world, { ...stored, run: run.now }, authorOf(agent));
   const risky = result === null ? 0 : await countRisky(world, { ...stored, run: run.now }, result.files);
-  run.set({ result: result === null ? null : { ...result, risky } });
+  run.set({ result: result === null ? null : { ...result, risky }, fetched: true });
   if (result !== null) events.append({ type: 'changes.captured', branch: `ags/${stored.task.name}`, ...result });
 }
 
 interface Outcome {
-  readonly state: 'ready' | 'failed' | 'stopped';
+  readonly state: 'ready' | 'no-changes' | 'failed' | 'stopped';
   readonly reason?: string;
   readonly exitCode: number | null;
 }

@@ -1,40 +1,44 @@
-// tasks/settle.ts: a run whose runner was killed, by a power cut or by hand, is put in order when somebody first wants its work: what the
-// agent had written by then is brought onto its branch, and the run says what happened.
+// tasks/settle.ts: a run whose runner was killed, by a power cut or by hand, or whose work could not be brought out when it ended, as on a
+// full disk, is put in order when somebody first wants its work: what the agent had written by then is brought onto its branch.
 import { AgsError } from '../protocol/errors.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
 import { tryLock } from '../lib/lock.ts';
 import { appendEvent } from '../store/events.ts';
 import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { agentOf, authorOf } from './agent-stage.ts';
-import { bringOut } from './bring-out.ts';
+import { bringOut, type BroughtOut } from './bring-out.ts';
 import type { World } from './world.ts';
-
-export function isInterrupted({ task, run, live }: StoredTask): boolean {
-  return task.goal !== undefined && !live && isUnderWay(run.state);
-}
 
 /** The task as it is then; any other as it was given. */
 export async function settled(world: World, stored: StoredTask): Promise<StoredTask> {
-  const { goal } = stored.task;
-  if (goal === undefined || !isInterrupted(stored)) return stored;
-  using lock = tryLock(stored.paths.lock);
+  const { task, run, paths, live } = stored;
+  const interrupted = isUnderWay(run.state);
+  if (task.goal === undefined || live || !(interrupted || run.fetched === false)) return stored;
+  using lock = tryLock(paths.lock);
   if (lock === null)
-    throw new AgsError('task.busy', `Another ags command is working on ${stored.task.name}.`, {
+    throw new AgsError('task.busy', `Another ags command is working on ${task.name}.`, {
       hint: 'Try again when it is done.',
     });
-  const began = stored.run.layers !== undefined;
-  const result = began ? await bringOut(world, stored, authorOf(agentOf(goal))) : null;
+  const began = run.layers !== undefined;
+  const result = began ? await bringOut(world, stored, authorOf(agentOf(task.goal))) : null;
+  const tell = (event: { type: string; [field: string]: unknown }): void =>
+    void appendEvent(paths.events, { ...event, task: task.id, at: world.now() });
+  if (interrupted) endNow(world, stored, result, tell);
+  else {
+    writeRun(paths, { ...run, result, fetched: true }, { durable: true });
+    if (result !== null) tell({ type: 'changes.captured', branch: `ags/${task.name}`, ...result });
+  }
+  return (await readTask(world.stateDir, task.id)) ?? stored;
+}
+
+function endNow(
+  world: World,
+  { paths, run }: StoredTask,
+  result: BroughtOut | null,
+  tell: (event: { type: string; [field: string]: unknown }) => void,
+): void {
   const reason = 'Its runner was killed. To let it go on: ags continue';
-  const run = { ...stored.run, state: 'stopped' as const, reason, result, endedAtMs: world.now().getTime() };
-  writeRun(stored.paths, run, { durable: true });
-  appendEvent(stored.paths.events, {
-    task: stored.task.id,
-    at: world.now(),
-    type: 'run.ended',
-    state: 'stopped',
-    reason,
-    exitCode: null,
-    result,
-  });
-  return (await readTask(world.stateDir, stored.task.id)) ?? { ...stored, run };
+  const ended = { ...run, state: 'stopped' as const, reason, result, fetched: true, endedAtMs: world.now().getTime() };
+  writeRun(paths, ended, { durable: true });
+  tell({ type: 'run.ended', state: 'stopped', reason, exitCode: null, result });
 }

@@ -24,7 +24,7 @@ export async function setupKey(input: SnapshotInput, base: Snapshot, plan: RunPl
     plan.user.uid,
     plan.project.root,
     plan.host.arch,
-    toolStamps(input.world.env['PATH'] ?? ''),
+    plan.image === null ? toolStamps(input.world.env['PATH'] ?? '') : plan.image.id,
   ];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
 }

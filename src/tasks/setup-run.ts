@@ -36,6 +36,7 @@ export async function runSetup(
     seconds: timeoutSeconds,
     onStart: (sandbox) => reader.read(sandbox),
     notice: want.onOutput,
+    services: null,
     signal: want.signal,
   });
   await reader.done();

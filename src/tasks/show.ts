@@ -12,6 +12,8 @@ export interface TaskFacts {
   readonly goal: string | null;
   readonly agent: string | null;
   readonly project: string;
+  /** Where it came from; null: it was started here. */
+  readonly imported: string | null;
   readonly base: string | null;
   readonly branch: string | null;
   readonly startedAtMs: number;
@@ -24,6 +26,8 @@ export interface TaskFacts {
   /** Hosts that were refused. */
   readonly denied: readonly string[];
   readonly sandbox: string;
+  readonly attacked: TaskRow['attacked'];
+  readonly image: string | null;
   /** The last thing that the agent said. */
   readonly lastWord: EventLine | null;
 }
@@ -47,6 +51,7 @@ export function showTask({ task, run, paths }: StoredTask, row: TaskRow): TaskFa
         ? null
         : `${goal.command?.join(' ') ?? goal.agent}${goal.model === undefined ? '' : `, ${goal.model}`}`,
     project: task.project,
+    imported: task.imported === undefined ? null : importedText(task.imported),
     base:
       goal === undefined ? null : `${goal.baseRef?.replace('refs/heads/', '') ?? ''} ${goal.base.slice(0, 8)}`.trim(),
     branch,
@@ -62,8 +67,17 @@ export function showTask({ task, run, paths }: StoredTask, row: TaskRow): TaskFa
     checks: row.checks,
     denied: [...denied],
     sandbox: run.label,
+    attacked: row.attacked,
+    image: run.image === undefined ? null : `${run.image.reference} (${run.image.id})`,
     lastWord,
   };
+}
+
+function importedText({ at, file, name, format, merges }: NonNullable<StoredTask['task']['imported']>): string {
+  const day = (time: string): string => time.slice(0, 16).replace('T', ' ');
+  const made = merges.map((one) => `${one.kind === 'merge' ? 'merged into' : 'taken back from'} ${one.branch}`);
+  const there = made.length === 0 ? '' : `; there it was ${made.join(', ')}`;
+  return `${day(at)} from ${file} (format ${format}), where it was called ${name}${there}`;
 }
 
 export function usedText(used: NonNullable<StoredTask['run']['used']>): string {

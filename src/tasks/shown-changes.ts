@@ -15,6 +15,7 @@ import { compareWithBase, type Compared } from './changes.ts';
 import { repositoryAt } from './project.ts';
 import { openReview } from './review.ts';
 import { riskyPatterns } from './risky-patterns.ts';
+import { mergeBase } from './taken.ts';
 import type { World } from './world.ts';
 
 export interface ShownFile {
@@ -89,16 +90,19 @@ export function countShown({ paths }: StoredTask, { files }: ShownChanges): Retu
 /** Where it would be merged into, and which files changed there as well, in other ways. */
 export async function mergeOutlook(
   world: World,
-  { task, paths }: StoredTask,
+  stored: StoredTask,
   { agent }: ShownChanges,
 ): Promise<{ branch: string | null; commit: string | null; conflicts: ReadonlySet<string> }> {
+  const { task, paths } = stored;
   const ref = task.goal?.baseRef ?? null;
   const none = { branch: ref?.replace('refs/heads/', '') ?? null, commit: null, conflicts: new Set<string>() };
   const repository = ref === null || agent === null ? null : await repositoryAt(world, task.project).catch(() => null);
-  const commit = repository === null || ref === null ? null : await readRef(repository.commonDir, ref);
-  if (commit === null || agent === null) return none;
+  if (repository === null || ref === null || agent === null) return none;
+  const commit = await readRef(repository.commonDir, ref);
+  if (commit === null) return none;
   if (commit === agent.base) return { ...none, commit };
-  const [base, ours] = [await treeOf(paths.staging, agent.base), await treeOf(paths.staging, commit)];
+  const base = await mergeBase(world, stored, { base: agent.base, repository, ref, tip: commit });
+  const ours = await treeOf(paths.staging, commit);
   const merged = await mergeTrees(paths.staging, { base, ours, theirs: agent.tree });
   return { ...none, commit, conflicts: new Set('conflicts' in merged ? merged.conflicts : []) };
 }

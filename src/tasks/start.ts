@@ -14,6 +14,7 @@ import type { TaskPaths } from '../store/layout.ts';
 import { appendEvent } from '../store/events.ts';
 import { createTask, readTask, slug, taskIds, writeRun, type StoredTask } from '../store/tasks.ts';
 import { agentOf, setStage } from './agent-stage.ts';
+import { tellDiskTrouble } from './disk-trouble.ts';
 import { checkHooks } from './run-hooks.ts';
 import { planRun } from './prepare.ts';
 import type { World } from './world.ts';
@@ -38,7 +39,11 @@ export interface StartRequest {
   readonly on?: Pick<Goal, 'base' | 'baseRef' | 'origin'>;
 }
 
-export async function startTasks(world: World, request: StartRequest): Promise<StoredTask[]> {
+export function startTasks(world: World, request: StartRequest): Promise<StoredTask[]> {
+  return tellDiskTrouble(world, () => start(world, request));
+}
+
+async function start(world: World, request: StartRequest): Promise<StoredTask[]> {
   const plan = await planRun(world, request.flags, { live: false });
   const { repository } = plan.project;
   if (repository === null || repository.headCommit === null)
@@ -47,6 +52,11 @@ export async function startTasks(world: World, request: StartRequest): Promise<S
     });
   const project = plan.project.root;
   checkHooks(world, project);
+  if (plan.services.list.length > 0) {
+    const { requireServices } = await import('./service-plan.ts');
+    requireServices(plan.services, world.uid === 0 || plan.namespaces);
+  }
+  if (plan.config.compose !== null) (await import('./compose-client.ts')).findComposeClient();
   const base =
     request.on ??
     (request.from === undefined
@@ -89,7 +99,7 @@ export async function startTasks(world: World, request: StartRequest): Promise<S
 }
 
 /** The names after ags/ of the branches that are there. */
-function branchNames({ refs }: Repository): string[] {
+export function branchNames({ refs }: Repository): string[] {
   return refs.flatMap(({ name }) => (name.startsWith(BRANCHES) ? [name.slice(BRANCHES.length)] : []));
 }
 
@@ -101,7 +111,7 @@ function nameTaken(name: string): AgsError {
   });
 }
 
-function* freeNames(wanted: string, taken: ReadonlySet<string>): Generator<string, never> {
+export function* freeNames(wanted: string, taken: ReadonlySet<string>): Generator<string, never> {
   if (!taken.has(wanted)) yield wanted;
   for (let i = 2; ; i++) if (!taken.has(`${wanted}-${i}`)) yield `${wanted}-${i}`;
 }

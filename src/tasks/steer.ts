@@ -1,6 +1,6 @@
 // tasks/steer.ts: what people do with a task of an agent from outside: stop it, tell it something, begin it anew.
 // Invariant: a run that goes on is talked to through its runner; one that is over is changed under its lock. Nothing said is lost.
-import { existsSync, mkdirSync, renameSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, renameSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
@@ -96,7 +96,7 @@ function goOn(world: World, stored: StoredTask, text: string): boolean {
   const { paths, run } = stored;
   using lock = tryLock(paths.lock);
   if (lock === null) return false;
-  if (run.layers === undefined)
+  if (run.layers === undefined && run.begins === undefined)
     throw new AgsError('usage.invalid', `${stored.task.name} never began, so there is nothing to go on with.`, {
       hint: `Begin it anew: ags restart ${stored.task.name}`,
     });
@@ -129,11 +129,20 @@ export async function restartTask(world: World, stored: StoredTask): Promise<voi
     throw new AgsError('task.busy', `Another command is working on ${task.name}.`, { hint: 'Try again.' });
   await stopChecks(paths);
   const number = run.number ?? 1;
-  await keepBranchAs(world, stored, `${task.name}.${number}`);
   const earlier = join(paths.earlier, String(number));
   mkdirSync(earlier, { recursive: true, mode: 0o700 });
+  // The file of the new run takes the place of the old one before anything else changes: a task without one counts as one that never was,
+  // and whoever is cut off from here on has a run that never began, which can be begun again.
+  copyFileSync(paths.run, join(earlier, basename(paths.run)));
+  const next = firstRun(goal.base, world.now().getTime(), number + 1);
+  writeRun(paths, next, { durable: true });
+  try {
+    await keepBranchAs(world, stored, `${task.name}.${number}`);
+  } catch (error) {
+    writeRun(paths, run, { durable: true });
+    throw error;
+  }
   for (const path of [
-    paths.run,
     paths.changes,
     paths.events,
     paths.agentLog,
@@ -143,10 +152,8 @@ export async function restartTask(world: World, stored: StoredTask): Promise<voi
     join(paths.root, 'capture.json'),
   ])
     if (existsSync(path)) renameSync(path, join(earlier, basename(path)));
-  // Until its new file is there, the task counts as half-made: written first of all that follows.
-  const next = firstRun(goal.base, world.now().getTime(), number + 1);
-  writeRun(paths, next, { durable: true });
   removeTree(paths.runDir);
+  removeTree(paths.services);
   removeTree(paths.inbox);
   appendEvent(paths.events, {
     task: task.id,

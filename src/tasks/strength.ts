@@ -1,5 +1,6 @@
 // tasks/strength.ts: one line that says what isolation is in force. Never more than is.
 import { limitsInForce } from '../sandbox/limits.ts';
+import { shortId } from '../sandbox/image.ts';
 import type { RunPlan } from './prepare.ts';
 
 export function describeStrength(plan: RunPlan): string {
@@ -7,16 +8,26 @@ export function describeStrength(plan: RunPlan): string {
   const soft = limits.filter(
     (limit) => limit.held !== 'kernel' && (limit.name === 'memoryBytes' || limit.name === 'processes'),
   );
+  const innerWay = plan.config.network.mode === 'off' ? 'no network' : 'gateway';
   return [
-    'native',
+    plan.host.engine?.name ?? 'native',
+    ...(plan.host.engine?.far == null ? [] : [`on ${plan.host.engine.far}, seen from inside`, 'disk not limited']),
+    ...(plan.image === null ? [] : [`image ${shortId(plan.image.id)}`]),
+    ...(plan.config.runtime === null ? [] : [`runtime ${plan.config.runtime}`]),
     plan.workspace,
     'namespaces',
     'seccomp',
     plan.network.spec.kind === 'gateway' ? 'gateway' : 'loopback only',
-    plan.host.cgroupPlan.kind === 'none' ? 'no cgroup' : `cgroup ${plan.host.cgroupPlan.kind}`,
+    ...(plan.config.docker.enabled ? [`docker inside: rootless, seccomp, ${innerWay}`] : []),
+    cgroupWord(plan.host.cgroupPlan.kind),
     ...soft.map(
       (limit) =>
         `${limit.name === 'memoryBytes' ? 'memory' : 'processes'} ${limit.held === 'watched' ? 'watched' : 'not limited'}`,
     ),
   ].join(' · ');
+}
+
+function cgroupWord(kind: RunPlan['host']['cgroupPlan']['kind']): string {
+  if (kind === 'none') return 'no cgroup';
+  return kind === 'engine' ? 'cgroup of the engine' : `cgroup ${kind}`;
 }

@@ -8,9 +8,8 @@ import type { OnDoor, Sandbox, Stdio } from '../sandbox/backend.ts';
 import { openCgroup } from '../sandbox/cgroup.ts';
 import type { Breach, Watch, WatchInput } from '../sandbox/governor.ts';
 import { freeFloor } from '../sandbox/limits.ts';
-import { createNative } from '../sandbox/native.ts';
 import type { TaskPaths } from '../store/layout.ts';
-import { nativeOptions } from './native-options.ts';
+import { openBackend } from './open-backend.ts';
 import type { RunPlan } from './prepare.ts';
 import type { World } from './world.ts';
 
@@ -52,16 +51,18 @@ export async function supervise(input: {
   spec: SandboxSpec;
   paths: Pick<TaskPaths, 'root' | 'runDir' | 'upper' | 'home' | 'copy' | 'git'>;
   plan: Pick<RunPlan, 'host' | 'overlays' | 'namespaces'>;
-  /** Names its processes and its control group. */
+  /** Names its processes. */
   id: string;
+  /** Names its control group, where one process has several sandboxes under one id. */
+  group?: string;
   signals: Signals;
   network: { onDoor: OnDoor; started(sandbox: Sandbox): void };
   onStart(sandbox: Sandbox): void;
 }): Promise<{ exitCode: number; ended: string | null }> {
   const { world, plan, id, spec, paths, signals } = input;
   const { cgroupPlan } = plan.host;
-  await using cgroup = openCgroup(cgroupPlan, id, spec.limits);
-  const options = await nativeOptions(world, plan, spec, paths.runDir, id, {
+  await using cgroup = openCgroup(cgroupPlan, input.group ?? id, spec.limits);
+  const backend = await openBackend(world, plan, spec, paths.runDir, id, {
     files: cgroup.enterFiles,
     prefix: cgroup.prefix,
     env: cgroup.env,
@@ -70,7 +71,7 @@ export async function supervise(input: {
   let ended: string | null = null;
   try {
     const { command } = input.request;
-    const sandbox = await createNative(options).start(spec, command, terminal.stdio, input.network.onDoor);
+    const sandbox = await backend.start(spec, command, terminal.stdio, input.network.onDoor);
     input.onStart(sandbox);
     input.network.started(sandbox);
     const { early } = signals;

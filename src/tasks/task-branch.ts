@@ -6,6 +6,7 @@ import { AgsError } from '../protocol/errors.ts';
 import { moveRef, readRef } from '../git/owner-git.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { branchOf } from './bring-out.ts';
+import type { Capture } from './capture.ts';
 import { repositoryAt } from './project.ts';
 import type { World } from './world.ts';
 
@@ -24,40 +25,47 @@ export async function keepBranchAs(world: World, stored: StoredTask, name: strin
   return true;
 }
 
-/** Of all its runs. To be asked for while the task is there, and done once it is gone; returns the names of those that went. */
-export function branchRemoval(world: World, stored: StoredTask): () => Promise<string[]> {
-  const own = { ref: branchOf(stored), commit: stored.run.result?.commit };
+/** Of all its runs; returns the names of those that went. */
+export async function removeBranches(world: World, stored: StoredTask): Promise<string[]> {
+  const commonDir = stored.task.goal === undefined ? null : await repositoryOf(world, stored);
+  if (commonDir === null) return [];
+  const own = branchOf(stored);
   // What a task that resolves conflicts began with.
-  const begun = { ref: `${own.ref}.${BEGUN}`, commit: stored.task.goal?.base };
-  const earlier = earlierRuns(stored).map(({ number, commit }) => ({ ref: `${own.ref}.${number}`, commit }));
-  return async () => {
-    const commonDir = stored.task.goal === undefined ? null : await repositoryOf(world, stored);
-    if (commonDir === null) return [];
-    const gone: string[] = [];
-    for (const { ref, commit } of [own, begun, ...earlier]) {
-      if (commit === undefined || (await readRef(commonDir, ref)) !== commit) continue;
-      if ((await moveRef(commonDir, ref, commit, null, 'ags: thrown away')) === 'moved')
-        gone.push(ref.replace('refs/heads/', ''));
-    }
-    return gone;
-  };
+  const begun = `${own}.${BEGUN}`;
+  const ours = knownCommits(stored);
+  const earlier = list(stored.paths.earlier).map((number) => `${own}.${number}`);
+  const gone: string[] = [];
+  for (const ref of [own, begun, ...earlier]) {
+    const commit = await readRef(commonDir, ref);
+    if (commit === null || !(ref === begun ? commit === stored.task.goal?.base : ours.has(commit))) continue;
+    if ((await moveRef(commonDir, ref, commit, null, 'ags: thrown away')) === 'moved')
+      gone.push(ref.replace('refs/heads/', ''));
+  }
+  return gone;
 }
 
 /** Runs are numbered from 1. */
 export const BEGUN = '0';
 
-function earlierRuns({ paths }: StoredTask): { number: string; commit: string | undefined }[] {
-  if (!existsSync(paths.earlier)) return [];
-  return readdirSync(paths.earlier).map((number) => {
-    try {
-      const run = JSON.parse(readFileSync(join(paths.earlier, number, 'run.json'), 'utf8')) as {
-        result?: { commit?: string };
-      };
-      return { number, commit: run.result?.commit };
-    } catch {
-      return { number, commit: undefined };
-    }
-  });
+/** Where we have put its branches. What was brought out just before a runner was killed is in no run's file yet. */
+function knownCommits({ paths }: StoredTask): Set<string> {
+  const runs = [paths.root, ...list(paths.earlier).map((number) => join(paths.earlier, number))];
+  const found = runs.flatMap((dir) => [
+    (readJson(join(dir, 'run.json')) as { result?: { commit?: string } } | null)?.result?.commit,
+    (readJson(join(dir, 'capture.json')) as Partial<Capture> | null)?.agent?.commit,
+    (readJson(join(dir, 'capture.json')) as Partial<Capture> | null)?.agent?.earlier,
+  ]);
+  return new Set(found.filter((commit) => typeof commit === 'string'));
+}
+
+const list = (dir: string): string[] => (existsSync(dir) ? readdirSync(dir) : []);
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return null;
+  }
 }
 
 async function findBranch(

@@ -12,12 +12,13 @@ import { openCgroup } from '../sandbox/cgroup.ts';
 import { INSIDE, judge, ownNamespaces, REFUSED_BY_LIMIT, WITHOUT_FILTER } from '../sandbox/checks/evidence.ts';
 import { HIDDEN, isUntouched } from '../sandbox/checks/test-project.ts';
 import { prlimitArgv } from '../sandbox/limits.ts';
-import { createNative, planNative, SYSTEM_PATH } from '../sandbox/native.ts';
+import { planNative, SYSTEM_PATH } from '../sandbox/native.ts';
 import { prepareRunDir } from '../sandbox/native-prepare.ts';
 import { assemble } from '../sandbox/seccomp.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { createRun, type RunPlan } from './prepare.ts';
 import { nativeOptions } from './native-options.ts';
+import { openBackend } from './open-backend.ts';
 import type { World } from './world.ts';
 
 /** Where a trial takes place. */
@@ -59,21 +60,21 @@ async function tryComplete(stage: Stage, workspace: Workspace): Promise<Outcome>
   const { host } = stage.plan;
   const { spec, paths } = await create(stage, workspace, workspace);
   await using cgroup = openCgroup(host.cgroupPlan, 'probe', spec.limits);
-  const options = await nativeOptions(stage.world, stage.plan, spec, paths.runDir, 'probe', {
+  const backend = await openBackend(stage.world, stage.plan, spec, paths.runDir, 'probe', {
     files: cgroup.enterFiles,
     prefix: cgroup.prefix,
     env: cgroup.env,
   });
   const command = ['/bin/sh', '-c', INSIDE, 'sh', stage.outsider, ...HIDDEN];
-  const answer = await question(createNative(options), spec, command, join(paths.root, 'errors'));
+  const answer = await question(backend, spec, command, join(paths.root, 'errors'));
   const { report, said, startMs } = answer;
   if (said !== null) return { lacking: [], said, startMs };
   if (answer.lacking !== undefined) return { lacking: [answer.lacking], said: null, startMs };
   const { lacking, workspace: fault } = judge(report, {
     uid: spec.user.uid,
     limits: prlimitArgv(spec.limits, host.limitHost).filter((arg) => arg.includes('=')),
-    readOnly: readOnlyPlaces(spec),
-    outside: ownNamespaces(),
+    readOnly: readOnlyPlaces(spec, host.engine !== null),
+    outside: host.engine === null || host.engine.rootless ? ownNamespaces() : withoutUser(ownNamespaces()),
   });
   const changed = isUntouched(stage.plan.project.root) ? [] : ["it changed the project's own files"];
   const unmarked = workspace === 'overlay' && !isWhiteout(join(paths.upper, 'gone'));
@@ -110,7 +111,7 @@ async function question(
     const lacking = error instanceof AgsError ? error.details['lacking'] : undefined;
     if (typeof lacking === 'string') return { report, said: null, startMs, lacking };
     if (error instanceof AgsError && error.code === 'backend.unprotected') return { report, said: null, startMs };
-    if (error instanceof AgsError) return { report, said: readFileSync(errors, 'utf8'), startMs };
+    if (error instanceof AgsError) return { report, said: readFileSync(errors, 'utf8') || error.message, startMs };
     // The layers could not even be prepared: that may be the fault of an overlay alone.
     if (isSystemError(error)) return { report, said: error.message, startMs };
     throw error;
@@ -125,6 +126,7 @@ async function question(
  */
 async function tryUnfiltered(stage: Stage, workspace: Workspace): Promise<Outcome> {
   const { host } = stage.plan;
+  if (host.engine !== null) return { lacking: [], said: null, startMs: 0 };
   const { spec, paths } = await create(stage, workspace, `${workspace}-unfiltered`);
   const options = await nativeOptions(stage.world, stage.plan, spec, paths.runDir, 'probe', {
     files: [],
@@ -165,9 +167,15 @@ async function create(
   return { paths, spec: { ...spec, network: { kind: 'loopback' } } };
 }
 
-function readOnlyPlaces({ mounts }: SandboxSpec): string[] {
+/** A container of root's has the user namespace of its engine, and nobody inside may make another one. */
+function withoutUser(all: ReturnType<typeof ownNamespaces>): Partial<ReturnType<typeof ownNamespaces>> {
+  return Object.fromEntries(Object.entries(all).filter(([name]) => name !== 'user'));
+}
+
+/** The /dev of a container belongs to root, which nobody inside is. */
+function readOnlyPlaces({ mounts }: SandboxSpec, container: boolean): string[] {
   const bound = mounts.filter((mount) => mount.kind === 'file' || (mount.kind === 'bind' && !mount.writable));
-  return ['/', '/dev', ...bound.map(({ to }) => to)];
+  return ['/', ...(container ? [] : ['/dev']), ...bound.map(({ to }) => to)];
 }
 
 function isWhiteout(path: string): boolean {

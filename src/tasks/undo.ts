@@ -9,7 +9,7 @@ import type { Repository } from '../git/inspect.ts';
 import { mergeTrees } from '../git/merge-trees.ts';
 import { readRef } from '../git/owner-git.ts';
 import { createStaging, treeOf } from '../git/staging.ts';
-import { makePlace, mergePaths, readMerges, type MergeRecord, type NumberedMerge } from '../store/merges.ts';
+import { makePlace, mergePaths, readMerges, standing, type MergeRecord, type NumberedMerge } from '../store/merges.ts';
 import { userOf } from './bring-out.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { repositoryOf } from './merge-tree.ts';
@@ -69,10 +69,7 @@ export async function hasMerge(world: World, project: string, task: string): Pro
 }
 
 function findMerge(merges: readonly NumberedMerge[], task: string | undefined): NumberedMerge | undefined {
-  const undone = new Set(merges.map((one) => one.undoes));
-  return merges.findLast(
-    (one) => one.kind === 'merge' && !undone.has(one.number) && (task === undefined || one.task === task),
-  );
+  return standing(merges).findLast((one) => task === undefined || one.task === task);
 }
 
 function lastMerge(merges: readonly NumberedMerge[], task: string | undefined): NumberedMerge {

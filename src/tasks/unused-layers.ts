@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { listLayers, type StoredLayer } from '../store/layers.ts';
 import { taskPaths, tasksDir } from '../store/layout.ts';
+import { stateFile } from '../store/service-files.ts';
 import type { World } from './world.ts';
 
 export const UNUSED_MS = 14 * 86_400_000;
@@ -31,8 +32,13 @@ function runFiles(stateDir: string, going: ReadonlySet<string>): string[] {
   return list(tasksDir(stateDir))
     .filter((id) => !going.has(id))
     .flatMap((id) => {
-      const { run, checks, earlier } = taskPaths(stateDir, id);
-      return [run, checks, ...list(earlier).map((number) => join(earlier, number, 'run.json'))].flatMap(read);
+      const { run, checks, services, earlier } = taskPaths(stateDir, id);
+      return [
+        run,
+        checks,
+        stateFile({ services }),
+        ...list(earlier).map((number) => join(earlier, number, 'run.json')),
+      ].flatMap(read);
     });
 }
 

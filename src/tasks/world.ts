@@ -1,6 +1,6 @@
 // tasks/world.ts: what every verb knows about its caller. Made once in cli/, handed down; nothing below reads process.env.
-import type { ConfigInput } from '../config/effective.ts';
-import { inspectHost, type NativeHost } from '../sandbox/host.ts';
+import type { BackendChoice, ConfigInput } from '../config/effective.ts';
+import { findProgram, inspectHost, type NativeHost } from '../sandbox/host.ts';
 
 export interface World {
   readonly cwd: string;
@@ -38,11 +38,21 @@ export function configInput(world: World, projectDir: string, flags: ConfigInput
   };
 }
 
+/** Who a sandbox is run as, and whose its directories are. */
+export function sandboxUser(
+  { uid, gid }: Pick<World, 'uid' | 'gid'>,
+  config: { readonly user: number },
+): { uid: number; gid: number } {
+  return uid === 0 ? { uid: config.user, gid: config.user } : { uid, gid };
+}
+
 /** The machine under this caller's feet. */
-export function inspectWorld(
+export async function inspectWorld(
   world: World,
   more: { runtimeDir?: string; programDirs?: readonly string[] } = {},
+  backend: BackendChoice = 'native',
 ): Promise<NativeHost> {
+  const engine = await chooseEngine(world, backend);
   return inspectHost({
     platform: world.platform,
     nodeArch: world.nodeArch,
@@ -51,6 +61,15 @@ export function inspectWorld(
     runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? `/run/user/${world.uid}`,
     memoryBytes: world.memoryBytes,
     kernel: world.kernel,
+    engine,
     ...more,
   });
+}
+
+/** By itself an engine is chosen only where there is no bubblewrap; then the first that this user may use. */
+async function chooseEngine(world: World, backend: BackendChoice): Promise<NativeHost['engine']> {
+  if (backend === 'native' || (backend === 'auto' && findProgram('bwrap') !== null)) return null;
+  const { findAnyEngine, findEngine } = await import('../sandbox/find-engine.ts');
+  if (backend !== 'auto') return findAnyEngine(backend, world, true);
+  return findEngine('docker', world, false) ?? findEngine('podman', world, false);
 }

@@ -1,0 +1,113 @@
+// tasks/attack-inside.ts: programs of the attacker in sandboxes over the stage: many attempts in one, one that wants too much, and a
+// neighbour that stays.
+import { spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AgsError } from '../protocol/errors.ts';
+import type { Attack, GreedAttack } from '../attacks/attack.ts';
+import { batchInput, batchProgram, parseAnswers } from '../attacks/batch.ts';
+import { NEIGHBOUR } from '../attacks/table-neighbours.ts';
+import type { AttackStage } from './attack-stage.ts';
+import type { PlanOptions } from './prepare.ts';
+import { runCommand } from './run.ts';
+
+/** One answer for each, in order; and everything that came out of the sandbox. */
+export async function tryInside(
+  stage: AttackStage,
+  attacks: readonly Attack[],
+  name: string,
+  options = stage.options,
+): Promise<{ answers: string[]; said: string }> {
+  const input = batchInput(attacks, stage.places);
+  const { said, ended } = await runPerl(stage, name, batchProgram(stage.world.nodeArch), input, {}, options);
+  if (!said.includes('attempt\t'))
+    throw new AgsError(
+      'attack.impossible',
+      `No attempt could be made inside${ended === null ? '' : `: ${ended}`}. ${said.trim().split('\n').at(-1) ?? ''}`,
+      { hint: 'The attempts are in perl. Is there one inside? See: ags exec -- perl -v' },
+    );
+  return { answers: parseAnswers(said, attacks), said };
+}
+
+/** What it said, and why it was ended, if it was. */
+export async function tryGreed(
+  stage: AttackStage,
+  { id, limits, perl }: GreedAttack,
+): Promise<{ got: boolean; how: string }> {
+  // So that a program that cannot be started at all is not taken for one that was stopped.
+  const program = `$| = 1; print "began\\n"; ${perl}; print "ended\\n"`;
+  const { said, ended, exitCode } = await runPerl(stage, id, program, '', limits, stage.bare);
+  if (!said.includes('began\n'))
+    throw new AgsError('attack.impossible', `${id} did not begin. ${said.trim().split('\n').at(-1) ?? ''}`, {
+      hint: 'The attempts are in perl. Is there one inside? See: ags exec -- perl -v',
+    });
+  return {
+    got: said.includes('got it'),
+    how: ended ?? (said.includes('ended\n') ? 'refused at the limit' : `ended by the kernel (${exitCode})`),
+  };
+}
+
+async function runPerl(
+  stage: AttackStage,
+  name: string,
+  program: string,
+  input: string,
+  limits: Readonly<Record<string, string>>,
+  plan: PlanOptions,
+): Promise<{ said: string; ended: string | null; exitCode: number }> {
+  const [inFile, outFile] = [join(stage.dir, `${name}.in`), join(stage.dir, `${name}.out`)];
+  writeFileSync(inFile, input, { mode: 0o600 });
+  const [stdin, stdout] = [openSync(inFile, 'r'), openSync(outFile, 'w', 0o600)];
+  try {
+    const { ended, exitCode } = await runCommand(stage.world, {
+      kind: 'exec',
+      command: ['perl', '-e', program],
+      flags: { ...stage.flags, limits: { ...stage.flags.limits, ...limits } },
+      plan,
+      name,
+      quiet: true,
+      notice: () => undefined,
+      openStdio: () =>
+        Promise.resolve({ stdio: { stdin, stdout, stderr: stdout, terminal: null }, close: () => Promise.resolve() }),
+    });
+    return { said: readFileSync(outFile, 'utf8'), ended, exitCode };
+  } finally {
+    closeSync(stdin);
+    closeSync(stdout);
+  }
+}
+
+const READY_MS = 60_000;
+
+/** A task beside the others, by a command of its own; it is ready when this returns. */
+export async function startNeighbour(stage: AttackStage): Promise<AsyncDisposable> {
+  const [program = '', ...script] = stage.world.self;
+  const backend = stage.flags.backend === undefined ? [] : ['--backend', stage.flags.backend];
+  const child = spawn(
+    program,
+    [...script, 'exec', '--review', 'later', '--name', 'neighbour', ...backend, '--', 'perl', '-e', NEIGHBOUR],
+    { cwd: stage.world.cwd, env: { ...stage.world.env }, stdio: ['pipe', 'pipe', 'pipe'] },
+  );
+  child.stdin.on('error', () => undefined);
+  const over = new Promise<void>((resolve) => child.on('close', () => resolve()));
+  let said = '';
+  const ready = new Promise<void>((resolve) => {
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        said += chunk.toString('utf8');
+        if (said.includes('ready\n')) resolve();
+      });
+  });
+  const end = async (): Promise<void> => {
+    // Its input ends with us too, however we end: nothing of it is left behind.
+    child.stdin.end();
+    await over;
+  };
+  await Promise.race([ready, over, sleep(READY_MS, undefined, { ref: false })]);
+  if (said.includes('ready\n')) return { [Symbol.asyncDispose]: end };
+  await end();
+  throw new AgsError('attack.impossible', `The neighbour did not start: ${said.trim().split('\n')[0] ?? ''}`, {
+    hint: 'See: ags doctor',
+  });
+}

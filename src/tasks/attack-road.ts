@@ -1,0 +1,165 @@
+// tasks/attack-road.ts: an agent that does whatever it likes with its repository, and a user who then brings its work out, looks at it
+// and merges it: by the very commands that a user would type.
+import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
+import type { Aftermath, RoadAttack } from '../attacks/attack.ts';
+import { difference, snapshot } from '../attacks/canaries.ts';
+import { userGit } from '../git/host-git.ts';
+import { commitSample } from '../git/sample-repository.ts';
+import { run, type Finished } from '../lib/process.ts';
+import { visible } from '../lib/sanitize.ts';
+import type { AttackStage } from './attack-stage.ts';
+
+const PROGRESS = 'src/progress.txt';
+const FILES = { 'README.md': '# project\n', 'src/a.txt': 'one\ntwo\nthree\n', [PROGRESS]: 'as it was\n' };
+
+/** An agent's work, still in its sandbox or brought out, and how everything of the user's was before. */
+export interface Road {
+  readonly name: string;
+  readonly project: string;
+  readonly ran: string;
+  readonly sibling: string;
+  readonly base: string;
+  readonly before: ReadonlyMap<string, string>;
+}
+
+export type RunAgs = (args: readonly string[]) => Promise<Finished>;
+
+export async function takeRoad(stage: AttackStage, attacks: readonly RoadAttack[], name: string): Promise<Aftermath> {
+  const { road, started } = await leaveWork(stage, attacks, name);
+  return lookAndMerge(stage, road, started, attacks.length === 1, (args) => ags(stage, road.project, args));
+}
+
+/** The agent does everything; its work is brought out. */
+export async function leaveWork(
+  stage: AttackStage,
+  attacks: readonly RoadAttack[],
+  name: string,
+): Promise<{ road: Road; started: Finished }> {
+  const place = await makeProject(join(stage.dir, name), stage.word);
+  const road = { ...place, name, before: await ownState(stage, place) };
+  const script = scriptOf(attacks, { RAN: place.ran, SIBLING: place.sibling, BASE: place.base });
+  const args = ['start', name, script, '--agent', '/bin/sh', ...backendFlag(stage)];
+  return { road, started: await ags(stage, place.project, args) };
+}
+
+/** `mayRefuse`: there is one attempt alone, and all that such an agent did may be refused. */
+export async function lookAndMerge(
+  stage: AttackStage,
+  road: Road,
+  brought: Finished,
+  mayRefuse: boolean,
+  run: RunAgs,
+): Promise<Aftermath> {
+  const { name, project, ran, base } = road;
+  const git = gitIn(stage, project);
+  const branch = `refs/heads/ags/${name}`;
+  const tree = (await git('ls-tree', '-r', branch)).split('\n').filter((line) => line !== '');
+  const refused = mayRefuse && REFUSED.test(brought.stdout.toString('utf8'));
+  // What it left at the very end is there, so it did everything before it.
+  if (!refused && !tree.some((line) => line.endsWith('\tlast.txt'))) throw failed('start', brought);
+  const shown = await run(['diff', name]);
+  const changed = difference(road.before, await ownState(stage, road)).map((line) => line.split(':')[0] ?? '');
+  const after = {
+    tree,
+    diff: shown.stdout.toString('utf8'),
+    commits: (await git('log', '--format=%s', `${base}..${branch}`)).split('\n'),
+  };
+  if (refused) return { ...after, ran: readdirSync(ran), changed, merged: [], left: [], files: filesOf(project) };
+  // The user is at work on a file that the agent has changed as well.
+  writeFileSync(join(project, PROGRESS), 'in progress\n');
+  await run(['merge', name, '--json']);
+  if (readFileSync(join(project, PROGRESS), 'utf8') !== 'in progress\n') changed.push('work in progress');
+  writeFileSync(join(project, PROGRESS), FILES[PROGRESS] ?? '');
+  const merged = await run(['merge', name, '--json']);
+  if (merged.exitCode !== 0) throw failed('merge', merged);
+  const { files, risky } = JSON.parse(merged.stdout.toString('utf8')) as { files: string[]; risky: string[] };
+  return { ...after, ran: readdirSync(ran), changed, merged: files, left: risky, files: filesOf(project) };
+}
+
+function gitIn({ world }: AttackStage, cwd: string): (...args: string[]) => Promise<string> {
+  return async (...args) => (await userGit(args, { cwd, home: world.home })).stdout.toString('utf8');
+}
+
+/** Nothing at all came out; the task keeps it. */
+const REFUSED = /What came out of the sandbox was refused/;
+
+async function makeProject(dir: string, word: string): Promise<Record<'project' | 'sibling' | 'ran' | 'base', string>> {
+  const [project, sibling, ran] = ['project', 'sibling', 'ran'].map((name) => join(dir, name)) as [
+    string,
+    string,
+    string,
+  ];
+  for (const path of [sibling, ran]) mkdirSync(path, { recursive: true });
+  // Whoever the sandbox is, nothing but the sandbox keeps it from writing here.
+  chmodSync(ran, 0o777);
+  writeFileSync(join(sibling, 'private.txt'), `${word}\n`);
+  await commitSample(sibling);
+  for (const [path, text] of Object.entries(FILES)) {
+    mkdirSync(dirname(join(project, path)), { recursive: true });
+    writeFileSync(join(project, path), text);
+  }
+  symlinkSync(relative(project, ran), join(project, 'lnk'));
+  const base = await commitSample(project);
+  // One to be deleted.
+  writeFileSync(join(project, '.git/refs/heads/keep'), `${base}\n`);
+  return { project, sibling, ran, base };
+}
+
+/** The branches, the settings and the hooks of the user, and another project. */
+export async function ownState(
+  stage: AttackStage,
+  { project, sibling }: Pick<Road, 'project' | 'sibling'>,
+): Promise<Map<string, string>> {
+  const git = gitIn(stage, project);
+  const refs = (await git('for-each-ref', '--format=%(refname)%00%(objectname)'))
+    .split('\n')
+    .map((line) => line.split('\0') as [string, string])
+    .filter(([name]) => name !== '' && !name.startsWith('refs/heads/ags/'));
+  const files = ['.git/config', '.git/HEAD'].map((path): [string, string] => [
+    path,
+    readFileSync(join(project, path), 'utf8'),
+  ]);
+  const hooks = readdirSync(join(project, '.git')).includes('hooks') ? readdirSync(join(project, '.git/hooks')) : [];
+  return new Map([...refs, ...files, ['.git/hooks', hooks.join(' ')], ...snapshot([sibling], [])]);
+}
+
+/** Each attempt in a shell of its own: one that fails keeps no other from being made. The shell reads all this from its input. */
+function scriptOf(attacks: readonly RoadAttack[], places: Readonly<Record<string, string>>): string {
+  return [
+    '# attack',
+    ...Object.entries(places).map(([name, value]) => `${name}='${value}'`),
+    'git config user.name A; git config user.email a@b; exec 2> /dev/null',
+    'git init -q lib; echo x > lib/x; (cd lib; git config user.name A; git config user.email a@b; git add -A; git commit -qm lib)',
+    'mkdir -p deep/er; cp -r lib/.git bare.git; cp -r lib deep/er/lib; mkdir -p .git/info',
+    `echo agent > ${PROGRESS}`,
+    ...attacks.map(({ sh }) => `( ${sh} ) < /dev/null`),
+    'echo last > last.txt',
+    'exit 0',
+  ].join('\n');
+}
+
+function filesOf(project: string): string[] {
+  return readdirSync(project, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path !== '.git' && !path.startsWith('.git/'))
+    .map((path) => ({ path, stat: lstatSync(join(project, path)) }))
+    .filter(({ stat }) => !stat.isDirectory() && !stat.isSymbolicLink())
+    .map(({ path, stat }) => `${(stat.mode & 0o7777).toString(8)} ${stat.nlink} ${path}`);
+}
+
+function backendFlag({ flags }: AttackStage): string[] {
+  return flags.backend === undefined ? [] : ['--backend', flags.backend];
+}
+
+function ags(stage: AttackStage, cwd: string, args: readonly string[]): Promise<Finished> {
+  const env = Object.entries(stage.world.env).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  return run([...stage.world.self, ...args], { cwd, env: Object.fromEntries(env), timeoutMs: 120_000 });
+}
+
+function failed(what: string, { stdout, stderr }: Finished): AgsError {
+  const said = visible(`${stderr.trim()} ${stdout.toString('utf8').trim()}`.slice(-900));
+  return new AgsError('attack.impossible', `The attacker's work could not be taken (ags ${what}): ${said}`, {
+    hint: 'See: ags doctor',
+  });
+}

@@ -1,0 +1,177 @@
+// tasks/attack.ts: `ags doctor --attack`: every attempt of the table, for real, against sandboxes as this user's tasks have them here.
+// Invariant: an attempt that could not be made is a failure of the whole; nothing counts as stopped that was not seen to be.
+import type { AnyAttack, Attack, Area } from '../attacks/attack.ts';
+import { breaches } from '../attacks/attack.ts';
+import { ENGINE_ATTACKS, ENGINE_CONTROL } from '../attacks/table-engine.ts';
+import { CONTROL } from '../attacks/table-files.ts';
+import { AGENT_ATTACKS } from '../attacks/table-agents.ts';
+import { APART_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from '../attacks/table-git.ts';
+import { GREED_ATTACKS } from '../attacks/table-greed.ts';
+import { LASTING_NEIGHBOUR_ATTACKS, LIVE_NEIGHBOUR_ATTACKS } from '../attacks/table-neighbours.ts';
+import { LASTING_SERVICE_ATTACKS } from '../attacks/table-services.ts';
+import { INSIDE_ATTACKS } from '../attacks/table.ts';
+import type { ConfigFlags } from '../config/effective.ts';
+import { visible } from '../lib/sanitize.ts';
+import { keepAttacked } from '../store/attacked.ts';
+import { startNeighbour, tryGreed, tryInside } from './attack-inside.ts';
+import { takeRoad } from './attack-road.ts';
+import { openStage, type AttackStage } from './attack-stage.ts';
+import { sandboxKey } from './sandbox-key.ts';
+import { describeStrength } from './strength.ts';
+import type { World } from './world.ts';
+
+export type Verdict = 'stopped' | 'limited' | 'not stopped' | 'not applicable';
+
+export interface Attacked {
+  readonly id: string;
+  readonly area: Area;
+  readonly what: string;
+  readonly references: readonly string[];
+  readonly verdict: Verdict;
+  /** What happened, or why it does not apply; empty when it was plainly refused. */
+  readonly why: string;
+}
+
+export interface AttackReport {
+  readonly backend: string;
+  /** What isolation was in force, in words. */
+  readonly sandbox: string;
+  readonly at: string;
+  readonly ms: number;
+  /** Every attempt was stopped, or limited where nothing better was promised. */
+  readonly stands: boolean;
+  readonly attacks: readonly Attacked[];
+}
+
+export async function attackSandbox(
+  world: World,
+  flags: ConfigFlags,
+  onStep: (text: string) => void,
+): Promise<AttackReport> {
+  const began = world.now().getTime();
+  onStep('Setting the stage');
+  await using stage = await openStage(world, flags);
+  onStep('Attacking');
+  // Whatever one of them needs, nothing may be taken away before all have ended.
+  const all = await Promise.allSettled([alone(stage), engine(stage), greedy(stage), road(stage)]);
+  const attacks = all.flatMap((one) => {
+    if (one.status === 'rejected') throw one.reason;
+    return one.value;
+  });
+  const stands = attacks.every(({ verdict }) => verdict !== 'not stopped');
+  const report = {
+    backend: stage.plan.host.engine?.name ?? 'native',
+    sandbox: describeStrength(stage.plan),
+    at: world.now().toISOString(),
+    ms: world.now().getTime() - began,
+    stands,
+    attacks,
+  };
+  const made = attacks.filter(({ verdict }) => verdict !== 'not applicable');
+  keepAttacked(world.stateDir, sandboxKey(world, stage.own), {
+    held: made.filter(({ verdict }) => verdict !== 'not stopped').length,
+    of: made.length,
+    atMs: world.now().getTime(),
+  });
+  return report;
+}
+
+/** From inside: with a neighbour, and after it. */
+async function alone(stage: AttackStage): Promise<Attacked[]> {
+  const online = stage.places.ECHO !== '';
+  const fits = (one: Attack): boolean => inapplicable(stage, one, online) === null;
+  const left = [...INSIDE_ATTACKS, ...LASTING_SERVICE_ATTACKS].filter((one) => !fits(one));
+  const lasting = [...LASTING_NEIGHBOUR_ATTACKS, ...LASTING_SERVICE_ATTACKS.filter(fits)];
+  const here = [...INSIDE_ATTACKS.filter(fits), ...LIVE_NEIGHBOUR_ATTACKS, ...lasting, CONTROL];
+  const first = await besideNeighbour(stage, here);
+  const later = await tryInside(stage, lasting, 'later');
+  const container = stage.plan.host.engine !== null;
+  const judged = here.map((one, i) => {
+    const after = lasting.indexOf(one);
+    const wrong = [
+      ...breaches(one, first.answers[i] ?? '', container),
+      ...(after < 0 ? [] : breaches(one, later.answers[after] ?? '', container)),
+    ];
+    return judge(one, wrong);
+  });
+  const leaked = [first, later].some(({ said, answers }) => `${said}${answers.join('\n')}`.includes(stage.word));
+  return [
+    ...judged,
+    ...left.map((one) => describe(one, 'not applicable', inapplicable(stage, one, online) ?? '')),
+    judge(OUTSIDE, [...stage.touched(), ...(leaked ? ['a secret came out'] : [])]),
+  ];
+}
+
+async function besideNeighbour(stage: AttackStage, attacks: readonly Attack[]): ReturnType<typeof tryInside> {
+  await using _neighbour = await startNeighbour(stage);
+  return await tryInside(stage, attacks, 'attack');
+}
+
+/** Not an attempt of its own: what all of them together did outside. */
+const OUTSIDE: AnyAttack = {
+  id: 'fs-outside-untouched',
+  area: 'filesystem',
+  what: 'touch anything outside, or bring a secret out, by all of these together',
+  references: [],
+  perl: '',
+  expect: [],
+};
+
+function inapplicable({ plan }: AttackStage, { needs, notOverImage }: Attack, online: boolean): string | null {
+  if (needs === 'services' && plan.config.services.length === 0) return 'your configuration has no services';
+  if (needs === 'origin' && !online) return 'your sandboxes have no network';
+  return plan.image !== null && notOverImage !== undefined ? `over an image, ${notOverImage}` : null;
+}
+
+/** From containers of an engine of the task's own. */
+async function engine(stage: AttackStage): Promise<Attacked[]> {
+  const attacks = [ENGINE_CONTROL, ...ENGINE_ATTACKS];
+  if (!stage.plan.config.docker.enabled)
+    return attacks.map((one) =>
+      describe(one, 'not applicable', 'your configuration has no Docker inside (docker: true)'),
+    );
+  const { answers, said } = await tryInside(stage, attacks, 'engine');
+  const leaked = `${said}${answers.join('\n')}`.includes(stage.word) ? ['a secret came out'] : [];
+  return attacks.map((one, i) => judge(one, [...breaches(one, answers[i] ?? ''), ...(i === 0 ? leaked : [])]));
+}
+
+async function greedy(stage: AttackStage): Promise<Attacked[]> {
+  return twoAtATime(GREED_ATTACKS, async (one) => {
+    const { got, how } = await tryGreed(stage, one);
+    return [got ? judge(one, ['it got more than it was given']) : describe(one, 'limited', how)];
+  });
+}
+
+/** More would only wait for each other, and each of them wants all it can get. */
+async function twoAtATime<T>(
+  items: readonly T[],
+  work: (item: T, index: number) => Promise<Attacked[]>,
+): Promise<Attacked[]> {
+  const queue = [...items.entries()];
+  const found: Attacked[][] = [];
+  const take = async (): Promise<void> => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      const [index, item] = next;
+      found[index] = await work(item, index);
+    }
+  };
+  await Promise.all([take(), take()]);
+  return found.flat();
+}
+
+async function road(stage: AttackStage): Promise<Attacked[]> {
+  const all = [[...GIT_ATTACKS, ...MERGE_ATTACKS, ...AGENT_ATTACKS], ...APART_ATTACKS.map((one) => [one])];
+  return twoAtATime(all, async (attacks, i) => {
+    const after = await takeRoad(stage, attacks, `attacker-${i + 1}`);
+    return attacks.map((one) => judge(one, one.judge(after)));
+  });
+}
+
+function judge(attack: AnyAttack, wrong: readonly string[]): Attacked {
+  if (wrong.length === 0) return describe(attack, attack.best ?? 'stopped', '');
+  return describe(attack, 'not stopped', wrong.slice(0, 5).join('; '));
+}
+
+function describe({ id, area, what, references }: AnyAttack, verdict: Verdict, why: string): Attacked {
+  return { id, area, what, references, verdict, why: visible(why) };
+}

@@ -1,0 +1,168 @@
+// tasks/compose-client.ts: the compose client of this machine, in a sandbox: it reads the project's files and speaks to the task's engine.
+// Invariant: no program of the host reads a compose file. The client sees the project as it was at the start, read-only, and has one
+// door, to the engine of the task; while a plan is made it has none.
+import { chownSync, existsSync, mkdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import type { Server, Socket } from 'node:net';
+import { AgsError } from '../protocol/errors.ts';
+import { hostPath, sandboxPath, type Mount, type SandboxSpec, type WorkspaceMount } from '../protocol/spec.ts';
+import type { ComposeConfig } from '../config/effective.ts';
+import { layerAt } from '../lib/files.ts';
+import { findProgram, installCommand } from '../sandbox/host.ts';
+import { readMachine } from '../sandbox/machine.ts';
+import { planQuestion } from '../sandbox/question.ts';
+import type { TaskPaths } from '../store/layout.ts';
+import { DOCKER_PORT } from './network-plan.ts';
+import { openBackend } from './open-backend.ts';
+import type { PlannedCompose } from './planned-services.ts';
+import type { RunPlan } from './prepare.ts';
+import { QUESTION_LIMITS } from './question.ts';
+import type { World } from './world.ts';
+
+/** A volume of the engine, and where it and the client have it: a path that a compose file names means the same to both. */
+export const PROJECT_VOLUME = 'ags-project';
+const VOLUME_DIR = `/var/lib/docker/volumes/${PROJECT_VOLUME}/_data`;
+
+/** Under its own name: compose calls what it makes by it. */
+export function projectInside({ project }: Pick<RunPlan, 'project'>): string {
+  return join(VOLUME_DIR, basename(project.root));
+}
+
+export const OVERRIDE_INSIDE = '/run/ags/override.yaml';
+
+/** Where distributions and Docker itself put the second version; the first is a program like any other. */
+const PLUGIN_DIRS = ['/usr/local/lib', '/usr/local/libexec', '/usr/lib', '/usr/libexec'].map((dir) =>
+  join(dir, 'docker/cli-plugins'),
+);
+
+export function findComposeClient(): string {
+  const found = findProgram('docker-compose', PLUGIN_DIRS) ?? findProgram('docker-compose');
+  if (found !== null) return found;
+  throw new AgsError('service.unavailable', 'Compose files need Docker Compose on this machine.', {
+    hint: `Install it: ${installCommand(['docker-compose'])}\nOr without them: --no-compose`,
+  });
+}
+
+/** For people. */
+export function describeCompose({ files, services, profiles }: ComposeConfig): string {
+  const what = files.length === 0 ? "the project's compose files" : files.join(', ');
+  const only = services.length === 0 ? '' : `, of them ${services.join(', ')}`;
+  const on = profiles.length === 0 ? '' : `, with the profiles ${profiles.join(', ')}`;
+  return `${what}${only}${on}, brought up in that engine by ${findComposeClient()}, which runs in a sandbox`;
+}
+
+/** No service can be called like it. */
+export function clientDir({ services }: Pick<TaskPaths, 'services'>): string {
+  return join(services, '.compose');
+}
+
+export interface ClientRun {
+  readonly world: World;
+  readonly plan: RunPlan;
+  readonly task: string;
+  /** A directory of ours for what this sandbox needs; made here. */
+  readonly dir: string;
+  readonly compose: Pick<PlannedCompose, 'layers' | 'hidden' | 'env' | 'override'>;
+  readonly argv: readonly string[];
+  /** Takes whoever comes to the engine's door; null: there is none. */
+  readonly docker: ((socket: Socket) => void) | null;
+  readonly onOutput: (stream: 'stdout' | 'stderr', chunk: Buffer) => void | Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+/** Its exit code. */
+export async function runClient(run: ClientRun): Promise<number> {
+  const { world, plan, signal } = run;
+  const spec = await describeClient(run);
+  const backend = await openBackend(world, plan, spec, join(run.dir, 'run'), run.task, {
+    files: [],
+    prefix: [],
+    env: {},
+  });
+  signal.throwIfAborted();
+  const sandbox = await backend.start(
+    spec,
+    run.argv,
+    { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', terminal: null },
+    (_name, door) => void (door as Server).on('connection', (socket: Socket) => run.docker?.(socket)),
+  );
+  const kill = (): void => sandbox.kill();
+  signal.addEventListener('abort', kill, { once: true });
+  if (signal.aborted) kill();
+  const read = async (name: 'stdout' | 'stderr'): Promise<void> => {
+    for await (const chunk of (sandbox[name] ?? []) as AsyncIterable<Buffer>) await run.onOutput(name, chunk);
+  };
+  try {
+    const [code] = await Promise.all([sandbox.done, read('stdout'), read('stderr')]);
+    signal.throwIfAborted();
+    return code;
+  } finally {
+    signal.removeEventListener('abort', kill);
+    sandbox.kill();
+  }
+}
+
+async function describeClient({ plan, world, dir, compose, docker }: ClientRun): Promise<SandboxSpec> {
+  const { user } = plan;
+  const [out, upper] = [join(dir, 'out'), join(dir, 'upper')];
+  for (const one of [dir, join(dir, 'run'), out, upper]) mkdirSync(one, { recursive: true, mode: 0o755 });
+  if (world.uid === 0) chownSync(out, user.uid, user.gid);
+  const planned = planQuestion({
+    machine: readMachine({
+      home: world.home,
+      etc: ['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives'].filter((name) =>
+        existsSync(join('/etc', name)),
+      ),
+      toolDirs: [],
+    }),
+    user,
+    project: projectInside(plan),
+    workspace: await workspaceOf(plan, dir, compose),
+    upper: null,
+    out,
+    env: {
+      ...compose.env,
+      LC_ALL: 'C.UTF-8',
+      ...(docker === null ? {} : { DOCKER_HOST: `tcp://127.0.0.1:${DOCKER_PORT}` }),
+    },
+    limits: QUESTION_LIMITS,
+  });
+  const override: Mount[] =
+    compose.override === null
+      ? []
+      : [
+          {
+            kind: 'file',
+            content: compose.override,
+            to: sandboxPath(OVERRIDE_INSIDE),
+            why: "the user's own compose file",
+          },
+        ];
+  return {
+    ...planned,
+    mounts: [...planned.mounts, ...override],
+    network:
+      docker === null
+        ? { kind: 'loopback' }
+        : {
+            kind: 'gateway',
+            doors: [{ name: 'docker', protocol: 'tcp', address: '127.0.0.1', port: DOCKER_PORT }],
+            reach: false,
+          },
+  };
+}
+
+async function workspaceOf(
+  plan: RunPlan,
+  dir: string,
+  { layers, hidden }: Pick<PlannedCompose, 'layers' | 'hidden'>,
+): Promise<WorkspaceMount> {
+  if (plan.overlays)
+    return { kind: 'frozen-overlay', layers: layers.map(layerAt), hidden, upper: hostPath(join(dir, 'upper')) };
+  const copy = join(dir, 'copy');
+  if (!existsSync(copy)) {
+    const { copyLayers } = await import('./copy-layers.ts');
+    await copyLayers({ layers, to: copy, hidden });
+  }
+  return { kind: 'copy', directory: hostPath(copy), writable: false };
+}

@@ -1,0 +1,171 @@
+// tasks/compose-plan.ts: from a project's compose files to names, addresses and doors in the sandbox of a task. Nothing is brought up.
+// Invariant: the files are the user's: those of a commit that the user had, or, for a command over the user's own files, those files;
+// never what an agent wrote. The user's own override is read from the checkout, through no link.
+import { lstatSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgsError } from '../protocol/errors.ts';
+import type { ComposeConfig } from '../config/effective.ts';
+import { errorCode } from '../lib/error-code.ts';
+import { openDirectory } from '../lib/descend.ts';
+import { removeTree } from '../lib/files.ts';
+import { visible } from '../lib/sanitize.ts';
+import { clientDir, findComposeClient, OVERRIDE_INSIDE, projectInside, runClient } from './compose-client.ts';
+import { readComposed } from './compose-config.ts';
+import { prepareSnapshot } from './layers.ts';
+import type { TaskPaths } from '../store/layout.ts';
+import type { PlannedCompose } from './planned-services.ts';
+import { prepareWorldInside, type RunPlan } from './prepare.ts';
+import { readBelow, type SeedSource } from './service-seed.ts';
+import type { World } from './world.ts';
+
+interface About {
+  readonly task: string;
+  readonly paths: Pick<TaskPaths, 'services'>;
+  readonly signal: AbortSignal;
+}
+
+/** The plan with its compose services in it; as it is, if there are none. */
+export async function withCompose(world: World, plan: RunPlan, source: SeedSource, about: About): Promise<RunPlan> {
+  const { compose: wish } = plan.config;
+  if (wish === null) return plan;
+  const possible = world.uid === 0 || plan.namespaces;
+  if (!possible)
+    throw new AgsError(
+      'service.unavailable',
+      'Compose files cannot be brought up here: bwrap alone may make namespaces.',
+      {
+        hint: 'Why, and what can be done: ags doctor. Without them: --no-compose',
+      },
+    );
+  const compose = await planCompose(world, plan, wish, source, about);
+  const taken = compose.list.find(({ name }) => plan.config.services.some((service) => service.name === name));
+  if (taken !== undefined)
+    throw new AgsError('config.invalid', `"services" and the compose files both have a service called ${taken.name}.`, {
+      hint: `Leave one out: services: { ${taken.name}: false }, or "compose.services" without it.`,
+    });
+  return { ...plan, ...(await prepareWorldInside(world, plan.config, possible, compose)) };
+}
+
+async function planCompose(
+  world: World,
+  plan: RunPlan,
+  wish: ComposeConfig,
+  source: SeedSource,
+  about: About,
+): Promise<PlannedCompose> {
+  const client = findComposeClient();
+  const seen = await filesOf(world, plan, source, about);
+  const project = projectInside(plan);
+  const override = readOverride(plan, wish);
+  const named = wish.files.length > 0 ? wish.files : usualFiles(seen.layers);
+  if (named.length === 0)
+    throw new AgsError('service.unavailable', `There is no compose file ${inWords(source)}.`, {
+      hint: 'Looked for compose.yaml and docker-compose.yaml. Name it: compose: { files: [deploy/compose.yaml] }, or do without: --no-compose',
+    });
+  const files = [...named.map((file) => join(project, file)), ...(override === null ? [] : [OVERRIDE_INSIDE])];
+  const base = {
+    ...seen,
+    client: [
+      client,
+      ...files.flatMap((file) => ['--file', file]),
+      ...wish.profiles.flatMap((profile) => ['--profile', profile]),
+    ],
+    env: wish.env,
+    override,
+    chosen: wish.services,
+    timeoutSeconds: wish.timeoutSeconds,
+  };
+  const text = await askClient(world, plan, base, about);
+  const { parseComposeText } = await import('../config/compose-text.ts');
+  return {
+    ...base,
+    ...readComposed(parseComposeText(text), { project, profiles: wish.profiles, chosen: wish.services }),
+  };
+}
+
+const MOST_BYTES = 4 * 2 ** 20;
+
+/** What it makes of all files together. */
+async function askClient(
+  world: World,
+  plan: RunPlan,
+  compose: Omit<PlannedCompose, 'list' | 'shared'>,
+  about: About,
+): Promise<string> {
+  const dir = clientDir(about.paths);
+  const said = { stdout: '', stderr: '' };
+  try {
+    const code = await runClient({
+      world,
+      plan,
+      task: about.task,
+      dir,
+      compose,
+      argv: [...compose.client, 'config'],
+      docker: null,
+      onOutput: (stream, chunk) => void (said[stream] = (said[stream] + chunk.toString('utf8')).slice(0, MOST_BYTES)),
+      signal: about.signal,
+    });
+    if (code === 0) return said.stdout;
+    const why = said.stderr
+      .trim()
+      .split('\n')
+      .slice(-LINES)
+      .map((line) => visible(line));
+    throw new AgsError('service.unavailable', `The compose files cannot be used:\n${why.join('\n')}`, {
+      hint: 'Files outside of the project, hidden ones (.env) and your environment are not there; variables can be given: compose: { env: { TAG: "15" } }',
+    });
+  } finally {
+    removeTree(dir);
+  }
+}
+
+const LINES = 5;
+
+async function filesOf(
+  world: World,
+  plan: RunPlan,
+  source: SeedSource,
+  { task, signal }: About,
+): Promise<Pick<PlannedCompose, 'layers' | 'hidden'>> {
+  // The settings of the repository may have a token in an address.
+  if (source === 'live') return { layers: [plan.project.root], hidden: [...plan.hidden.paths, '.git'] };
+  const { prepared } = await prepareSnapshot(world, plan, {
+    commit: source.commit,
+    task,
+    onStep: () => undefined,
+    onOutput: () => undefined,
+    signal,
+  });
+  return { layers: prepared.layers, hidden: prepared.hidden };
+}
+
+const NAMES = ['compose', 'docker-compose'].flatMap((name) => [`${name}.yaml`, `${name}.yml`]);
+const OVERRIDES = ['compose', 'docker-compose'].flatMap((name) => [`${name}.override.yaml`, `${name}.override.yml`]);
+
+function usualFiles(layers: readonly string[]): string[] {
+  const isThere = (name: string): boolean => {
+    const layer = layers.find((one) => lstatSync(join(one, name), { throwIfNoEntry: false }) !== undefined);
+    return layer !== undefined && lstatSync(join(layer, name)).isFile();
+  };
+  const file = NAMES.find(isThere);
+  return [file, file === undefined ? undefined : OVERRIDES.find(isThere)].filter((name) => name !== undefined);
+}
+
+const MOST_OVERRIDE = 2 ** 20;
+
+function readOverride({ project }: RunPlan, { override }: ComposeConfig): string | null {
+  try {
+    using root = openDirectory(realpathSync(project.root));
+    return readBelow(root, override.split('/'), MOST_OVERRIDE).toString('utf8');
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return null;
+    throw new AgsError('service.unavailable', `${override} cannot be read: ${String(errorCode(error) ?? error)}.`, {
+      hint: 'It has to be a file of up to 1 MB, and no link.',
+    });
+  }
+}
+
+function inWords(source: SeedSource): string {
+  return source === 'live' ? 'in this project' : `in commit ${source.commit.slice(0, 7)}`;
+}

@@ -1,0 +1,134 @@
+// tasks/composed-service.ts: one service of the project's compose files: whether it is up, by what its containers are now, and its log.
+// Invariant: how it came up is told once. Afterwards the engine is the task's: whoever works there may stop, build and start it again,
+// and only its state follows.
+import { mkdirSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ServiceStatus } from '../protocol/service.ts';
+import type { InnerEngine } from '../sandbox/inner-engine.ts';
+import { serviceLog, servicePlace } from '../store/service-files.ts';
+import { followLog, type Container } from './compose-engine.ts';
+import { openPrinted, type Printed } from './printed.ts';
+import type { ComposedService } from './planned-services.ts';
+import type { RunServicesInput } from './service-life.ts';
+
+export interface LiveComposed {
+  readonly about: ComposedService;
+  /** Resolves when it is known how it came up. */
+  readonly known: Promise<void>;
+  /** It is not known yet. */
+  readonly waiting: boolean;
+  readonly running: boolean;
+  /** `own`: its containers as they are. `over`: no more are made. */
+  look(engine: InnerEngine, own: readonly Container[], over: boolean): Promise<void>;
+  fail(why: string, lines?: readonly string[]): void;
+  end(): void;
+}
+
+/** Without a health check: so long somebody may take to listen. */
+const PORT_PATIENCE_MS = 30_000;
+/** Without a port either: so long it has to have run, since many end at once if they end. */
+const START_MS = 1000;
+/** So long the log of one that has ended may take. */
+const LOG_MS = 2000;
+
+export function followComposed(
+  input: Pick<RunServicesInput, 'paths' | 'onEvent'>,
+  about: ComposedService,
+  tell: {
+    set(change: Partial<ServiceStatus>): void;
+    /** Ports that its image exposes. */
+    onPorts(ports: readonly number[]): void;
+  },
+  signal: AbortSignal,
+): LiveComposed {
+  const { name } = about;
+  const printed = openComposeLog(input.paths, name);
+  let state: ServiceStatus['state'] = 'starting';
+  let runningSinceMs: number | null = null;
+  let followed: { readonly id: string; readonly over: Promise<void> } | null = null;
+  let waiting = true;
+  let resolve = (): void => undefined;
+  const known = new Promise<void>((done) => (resolve = done));
+
+  function settle(next: 'healthy' | 'failed' | 'stopped', why: string | null, lines: readonly string[]): void {
+    const first = waiting;
+    waiting = false;
+    resolve();
+    if (state === next || signal.aborted) return;
+    state = next;
+    tell.set({ state, why, lines });
+    if (!first || next === 'stopped') return;
+    const event = { service: name, kind: 'compose' };
+    if (next === 'healthy') input.onEvent({ type: 'service.healthy', ...event });
+    else input.onEvent({ type: 'service.failed', ...event, why: why ?? '', lines });
+  }
+  const fail = (why: string, lines: readonly string[] = [...printed.tail()]): void => settle('failed', why, lines);
+
+  function follow(engine: InnerEngine, id: string): Promise<void> {
+    if (followed?.id === id) return followed.over;
+    const over = followLog(engine, id, (bytes) => printed.bytes(bytes), signal).catch(() => undefined);
+    followed = { id, over };
+    return over;
+  }
+
+  async function isUp(engine: InnerEngine, { health, address, ports }: Container): Promise<boolean> {
+    if (health !== null || state === 'healthy') return health !== 'starting';
+    const all = [...new Set([...about.ports, ...ports])];
+    const runningMs = Date.now() - (runningSinceMs ?? 0);
+    if (all.length === 0) return runningMs > START_MS;
+    if (runningMs > PORT_PATIENCE_MS) return true;
+    const open = await Promise.all(all.map((port) => accepts(engine, port, address)));
+    return open.includes(true);
+  }
+
+  return {
+    about,
+    known,
+    get waiting() {
+      return waiting;
+    },
+    get running() {
+      return runningSinceMs !== null;
+    },
+    async look(engine, own, over) {
+      const container = own.find((one) => one.state === 'running') ?? own[0];
+      if (container?.state !== 'running') runningSinceMs = null;
+      // Nobody wants one of it (scale: 0), or it was taken away.
+      if (container === undefined) return over ? settle('stopped', null, []) : undefined;
+      // One that was never started has no log yet.
+      if (container.state === 'other') return;
+      const log = follow(engine, container.id);
+      if (container.state === 'running') {
+        runningSinceMs ??= Date.now();
+        tell.onPorts(container.ports);
+        if (container.health === 'unhealthy') return fail(`The service ${name} is not healthy.`);
+        return (await isUp(engine, container)) ? settle('healthy', null, []) : undefined;
+      }
+      // What it said last tells why.
+      await Promise.race([log, sleep(LOG_MS)]);
+      const { exitCode } = container;
+      if (exitCode === 0) settle('stopped', null, []);
+      else fail(`The service ${name} ended${exitCode === null ? '' : ` with ${exitCode}`}.`);
+    },
+    fail,
+    end() {
+      printed.end();
+      printed[Symbol.dispose]();
+      if (state !== 'failed') tell.set({ state: 'stopped' });
+    },
+  };
+}
+
+export function openComposeLog(paths: RunServicesInput['paths'], name: string): Printed {
+  mkdirSync(servicePlace(paths, name).root, { recursive: true, mode: 0o700 });
+  return openPrinted(serviceLog(paths, name), () => undefined);
+}
+
+async function accepts(engine: InnerEngine, port: number, address: string): Promise<boolean> {
+  try {
+    (await engine.connect(port, address)).on('error', () => undefined).destroy();
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,49 @@
+// tasks/image-root.ts: the image that a sandbox stands on, looked up once and then known by its id.
+import { AgsError } from '../protocol/errors.ts';
+import type { EffectiveConfig, ImageChoice } from '../config/effective.ts';
+import type { NativeHost } from '../sandbox/host.ts';
+import { BASE_IMAGE } from './base-image.ts';
+import { inspectImage } from '../sandbox/engine-image.ts';
+import type { Image } from '../sandbox/image.ts';
+
+/** `pinned`: what a task that goes on has stood on before. */
+export async function findImage(
+  host: Pick<NativeHost, 'engine'>,
+  config: Pick<EffectiveConfig, 'hide' | 'reveal'>,
+  choice: ImageChoice,
+  project: string,
+  pinned: { readonly reference: string; readonly id: string } | null,
+): Promise<Image> {
+  const { engine } = host;
+  if (engine === null)
+    throw new AgsError(
+      'backend.unavailable',
+      'An image needs a container: the native sandbox has the programs of this machine.',
+      {
+        hint: 'Use --backend docker, or go without: --image none',
+      },
+    );
+  if (pinned !== null) {
+    const image = await inspectImage(engine, pinned.id);
+    if (image !== null) return { ...image, reference: pinned.reference };
+    throw new AgsError(
+      'image.missing',
+      `The image that this task began with is not ${engine.far === null ? 'here' : `at ${engine.far}`}: ${pinned.reference}, ${pinned.id}.`,
+      {
+        hint: 'Lead Docker to the engine that has it (DOCKER_HOST), and let it go on: ags continue <task>. Or begin anew: ags restart <task>',
+      },
+    );
+  }
+  const { wantedImage } = await import('./project-image.ts');
+  const wanted = wantedImage(project, choice, config);
+  const image = await inspectImage(engine, wanted.reference);
+  if (image !== null) return { ...image, reference: wanted.kind === 'built' ? wanted.dockerfile : wanted.reference };
+  if (wanted.kind === 'built')
+    throw new AgsError('image.missing', `The image of ${wanted.dockerfile} is not built, or out of date.`, {
+      hint: 'Build it: ags image build',
+    });
+  const base = wanted.reference === 'ags-base' || wanted.reference === BASE_IMAGE;
+  throw new AgsError('image.missing', `The engine does not have the image ${wanted.reference}.`, {
+    hint: base ? 'Build it: ags image build' : `Let it fetch it: ags image pull ${wanted.reference}`,
+  });
+}

@@ -1,0 +1,87 @@
+// tasks/listen-place.ts: listen at an address, or at a Unix socket that nobody but its owner may connect to.
+// Invariant: a socket that somebody answers at is never taken away; one that a killed process left behind is.
+import { rmSync, statSync } from 'node:fs';
+import { connect, type Server } from 'node:net';
+import { AgsError } from '../protocol/errors.ts';
+import { tryLock } from '../lib/lock.ts';
+
+/** `127.0.0.1:3128`, `[::1]:3128` or `unix:/path`. */
+export async function listenAt(place: string, server: Server): Promise<Disposable> {
+  if (!place.startsWith('unix:')) {
+    const [, host = '', port = ''] = /^\[?([^\]]*)\]?:(\d+)$/.exec(place) ?? [];
+    await bind(server, place, () => server.listen({ host, port: Number(port), backlog: BACKLOG }));
+    return { [Symbol.dispose]: () => void server.close() };
+  }
+  const path = place.slice('unix:'.length);
+  const lock = claim(path);
+  try {
+    await removeStale(path);
+    await bind(server, place, () => {
+      // It must not be open to others for even a moment.
+      const before = process.umask(0o177);
+      try {
+        server.listen({ path, backlog: BACKLOG });
+      } finally {
+        process.umask(before);
+      }
+    });
+  } catch (error) {
+    lock[Symbol.dispose]();
+    throw error;
+  }
+  return {
+    [Symbol.dispose]() {
+      // The file of the socket goes with it. Connections are not waited for: who holds the server ends them.
+      server.close();
+      lock[Symbol.dispose]();
+    },
+  };
+}
+
+const BACKLOG = 4096;
+
+function bind(server: Server, place: string, listen: () => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) =>
+      reject(new AgsError('config.invalid', `${place} cannot be listened at: ${cause.message}`, { cause })),
+    );
+    server.once('listening', resolve);
+    listen();
+  });
+}
+
+/** Two that start at one moment must not both find the socket stale. */
+function claim(path: string): Disposable {
+  try {
+    const lock = tryLock(`${path}.lock`);
+    if (lock !== null) return lock;
+  } catch (cause) {
+    throw new AgsError('config.invalid', `unix:${path} cannot be listened at: ${String((cause as Error).message)}`, {
+      cause,
+    });
+  }
+  throw taken(path);
+}
+
+/** Processes of other containers cannot be seen from here, but they answer. */
+async function removeStale(path: string): Promise<void> {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return;
+  if (!stat.isSocket()) throw new AgsError('config.invalid', `${path} is there already, and is not a socket.`);
+  const answered = await new Promise<boolean>((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
+  });
+  if (answered) throw taken(path);
+  rmSync(path, { force: true });
+}
+
+function taken(path: string): AgsError {
+  return new AgsError('task.busy', `A gateway listens at ${path} already.`, {
+    hint: `Is it well? ags gateway check --socket ${path}`,
+  });
+}

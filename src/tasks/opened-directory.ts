@@ -1,0 +1,7 @@
+// tasks/opened-directory.ts: where the branch of a task lies when it is open in an editor.
+import { join } from 'node:path';
+import type { World } from './world.ts';
+
+export function openedDirectory({ dataDir }: Pick<World, 'dataDir'>, taskId: string): string {
+  return join(dataDir, 'open', taskId);
+}

@@ -1,0 +1,120 @@
+// tasks/project-image.ts: the image that a project wants, as its own files say: by name, or to be built from a Dockerfile. The name of
+// what is built holds a hash of everything it is built from, so that an image that is out of date is one that is not there.
+// Invariant: only files of the project are taken, and none that a sandbox could not see.
+import { createHash } from 'node:crypto';
+import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { join, posix, relative } from 'node:path';
+import { isWithin } from '../lib/files.ts';
+import { AgsError } from '../protocol/errors.ts';
+import type { EffectiveConfig, ImageChoice } from '../config/effective.ts';
+import { compileHidden } from '../config/patterns.ts';
+import { DEVCONTAINER, readDevcontainer } from './devcontainer-image.ts';
+import { isTaken, readDockerfile } from './dockerfile.ts';
+
+export type WantedImage = { readonly kind: 'named'; readonly reference: string } | BuiltImage;
+
+export interface BuiltImage {
+  readonly kind: 'built';
+  readonly reference: string;
+  readonly key: string;
+  /** Of the project. */
+  readonly dockerfile: string;
+  readonly text: string;
+  readonly from: readonly string[];
+  /** The directory that paths in it begin at, absolute, and what of it is taken. */
+  readonly context: string;
+  readonly files: readonly string[];
+}
+
+type Hiding = Pick<EffectiveConfig, 'hide' | 'reveal'>;
+
+export function wantedImage(project: string, choice: ImageChoice, hiding: Hiding): WantedImage {
+  switch (choice.kind) {
+    case 'reference':
+      return { kind: 'named', reference: choice.reference };
+    case 'dockerfile':
+      return fromDockerfile(project, choice.path, '', hiding);
+    case 'devcontainer': {
+      const named = readDevcontainer(readOwn(project, DEVCONTAINER));
+      return named.kind === 'reference'
+        ? { kind: 'named', reference: named.reference }
+        : fromDockerfile(project, named.path, named.context, hiding);
+    }
+  }
+}
+
+function fromDockerfile(project: string, dockerfile: string, context: string, hiding: Hiding): BuiltImage {
+  const text = readOwn(project, dockerfile);
+  const { from, sources } = readDockerfile(text);
+  const base = ownPath(project, context === '' ? '.' : context);
+  // By its real name: what is hidden is so by whatever link one comes to it.
+  const inside = relative(realpathSync(project), base);
+  const hidden = compileHidden(hiding.hide, hiding.reveal);
+  const isShown = (path: string, isDirectory: boolean): boolean => !hidden(posix.join(inside, path), isDirectory);
+  if (withParents(inside).some((path) => hidden(path, true))) throw wrong(context, 'is hidden from sandboxes');
+  const files = sources?.length === 0 ? [] : filesBelow(base, isShown).filter((path) => isTaken(path, sources));
+  const hash = createHash('sha256');
+  const part = (data: string | Buffer): void => void hash.update(`${data.length}:`).update(data);
+  part(text);
+  for (const path of files) {
+    const stat = lstatSync(join(base, path));
+    part(path);
+    part(stat.isSymbolicLink() ? `link ${readlinkSync(join(base, path))}` : `file ${stat.mode & 0o111}`);
+    if (stat.isFile()) part(readFileSync(join(base, path)));
+  }
+  const key = hash.digest('hex').slice(0, 32);
+  return { kind: 'built', reference: `ags-project:${key}`, key, dockerfile, text, from, context: base, files };
+}
+
+/** "a/b": "a" and "a/b". */
+function withParents(path: string): string[] {
+  const names = path.split('/').filter((name) => name !== '');
+  return names.map((_, at) => names.slice(0, at + 1).join('/'));
+}
+
+const MOST_BYTES = 256 * 1024;
+
+function readOwn(project: string, path: string): string {
+  const at = ownPath(project, path);
+  const stat = statSync(at);
+  if (!stat.isFile() || stat.size > MOST_BYTES) throw wrong(path, 'is not a file of at most 256 kB');
+  return readFileSync(at, 'utf8');
+}
+
+/** Links are followed only inside the project. */
+function ownPath(project: string, path: string): string {
+  const root = realpathSync(project);
+  try {
+    const at = realpathSync(join(root, path));
+    if (isWithin(at, root)) return at;
+  } catch {
+    throw wrong(path, 'is not there');
+  }
+  throw wrong(path, 'is not in the project');
+}
+
+function wrong(path: string, why: string): AgsError {
+  return new AgsError('config.invalid', `${path} ${why}.`, { hint: 'See which image is configured: ags config image' });
+}
+
+const MOST_FILES = 50_000;
+/** What no image is made from: it is made anew inside. */
+const LEFT_OUT = new Set(['.git', 'node_modules']);
+
+function filesBelow(base: string, isShown: (path: string, isDirectory: boolean) => boolean): string[] {
+  const found: string[] = [];
+  const visit = (dir: string): void => {
+    for (const entry of readdirSync(join(base, dir), { withFileTypes: true })) {
+      const path = posix.join(dir, entry.name);
+      if (LEFT_OUT.has(entry.name) || !isShown(path, entry.isDirectory())) continue;
+      if (entry.isDirectory()) visit(path);
+      else if (entry.isFile() || entry.isSymbolicLink()) found.push(path);
+      if (found.length > MOST_FILES)
+        throw new AgsError('image.failed', `There are more than ${MOST_FILES} files below ${base}.`, {
+          hint: 'Name what the Dockerfile needs: COPY package.json ./',
+        });
+    }
+  };
+  visit('');
+  return found.toSorted();
+}

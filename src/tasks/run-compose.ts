@@ -1,0 +1,181 @@
+// tasks/run-compose.ts: the project's compose files, brought up in the task's own engine while a run goes on, and the ways to what
+// they bring up.
+// Invariant: a connection goes to a container of the service that the door is of, whichever has the name then; nowhere else.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Server, Socket } from 'node:net';
+import { AgsError } from '../protocol/errors.ts';
+import type { ServiceStatus } from '../protocol/service.ts';
+import { joinSockets } from '../lib/join-sockets.ts';
+import type { Sandbox } from '../sandbox/backend.ts';
+import type { InnerEngine } from '../sandbox/inner-engine.ts';
+import { followComposed, openComposeLog, type LiveComposed } from './composed-service.ts';
+import { listContainers } from './compose-engine.ts';
+import { bringUp } from './compose-up.ts';
+import { projectInside } from './compose-client.ts';
+import type { InnerDocker } from './inner-docker.ts';
+import type { ComposedService, PlannedCompose } from './planned-services.ts';
+import type { RunServicesInput } from './service-life.ts';
+
+export interface RunCompose {
+  /** Resolves when each is up or has failed. */
+  readonly up: Promise<void>;
+  /** By "address:port" in the sandbox: what has turned out to be there besides what the files declare. */
+  readonly doors: ReadonlyMap<string, { readonly name: string; readonly port: number }>;
+  enter(socket: Socket, name: string, port: number): void;
+  started(sandbox: Sandbox): void;
+  stop(): Promise<void>;
+}
+
+const LOOK_MS = 250;
+const CALM_MS = 3000;
+const LAST_LOOK_MS = 3000;
+
+export function openRunCompose(
+  input: RunServicesInput,
+  compose: PlannedCompose,
+  docker: InnerDocker,
+  set: (name: string, change: Partial<ServiceStatus>) => void,
+): RunCompose {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const doors = new Map<string, { name: string; port: number }>();
+  const live = new Map(
+    compose.list.map((about) => [
+      about.name,
+      followComposed(
+        input,
+        about,
+        { set: (change) => set(about.name, change), onPorts: (ports) => lead(about, ports) },
+        signal,
+      ),
+    ]),
+  );
+  const waiting = (): LiveComposed[] => [...live.values()].filter((one) => one.waiting);
+  let sandbox: Sandbox | null = null;
+  let engine: InnerEngine | null = null;
+  let project: string | null = null;
+
+  async function look(at: InnerEngine, over: boolean): Promise<void> {
+    const containers = await listContainers(
+      at,
+      project === null ? { directory: projectInside(input.plan) } : { project },
+    );
+    // Whoever makes one anew from another directory makes it in the same project.
+    project ??= containers[0]?.project ?? null;
+    await Promise.all(
+      [...live].map(([name, one]) =>
+        one.look(
+          at,
+          containers.filter(({ service }) => service === name),
+          over,
+        ),
+      ),
+    );
+  }
+
+  async function comeUp(): Promise<void> {
+    const { timeoutSeconds } = compose;
+    const until =
+      timeoutSeconds === null ? signal : AbortSignal.any([signal, AbortSignal.timeout(timeoutSeconds * 1000)]);
+    using printed = openComposeLog(input.paths, '.compose');
+    const at = (engine = await docker.engine());
+    // null: all are started.
+    const coming = bringUp({ ...input, compose, docker, engine: at, printed, signal: until }).then(
+      () => null,
+      sentence,
+    );
+    const started = coming.then(() => true);
+    for (let over = false; !over; over = await Promise.race([started, sleep(LOOK_MS, false)])) await look(at, false);
+    const problem = await coming;
+    for (; waiting().length > 0 && !until.aborted; await sleep(LOOK_MS)) {
+      await look(at, problem === null);
+      if (problem === null) continue;
+      for (const one of waiting())
+        if (!one.running) one.fail(`The service ${one.about.name} did not come up: ${problem}`, [...printed.tail()]);
+    }
+    for (const one of waiting())
+      one.fail(`The service ${one.about.name} was not up after ${timeoutSeconds} s (compose.timeout).`);
+  }
+
+  /** For as long as the run goes on: states follow what is done to the containers. */
+  async function stay(): Promise<void> {
+    if (engine === null) return;
+    const ended = engine.done.then(() => true);
+    for (let gone = false; !gone && !signal.aborted;) {
+      gone = await Promise.race([ended, sleep(CALM_MS, false, { signal }).catch(() => true)]);
+      if (!gone) await look(engine, true).catch(() => undefined);
+    }
+    for (const one of live.values()) one.fail('The engine inside has ended.');
+  }
+
+  /** Ports that its image exposes have no door yet. */
+  function lead({ name, address, ports: declared }: ComposedService, ports: readonly number[]): void {
+    const found = ports.filter((port) => !declared.includes(port) && !doors.has(`${address}:${port}`));
+    if (found.length === 0) return;
+    for (const port of found) {
+      doors.set(`${address}:${port}`, { name, port });
+      openDoor(address, port, name);
+    }
+    const more = [...doors.values()].filter((door) => door.name === name).map(({ port }) => port);
+    set(name, { ports: [...declared, ...more], url: urlOf(name, [...declared, ...more]) });
+  }
+
+  function openDoor(address: string, port: number, name: string): void {
+    const { spec } = input.plan.network;
+    const there = spec.kind === 'gateway' ? spec.doors : [];
+    // Whoever comes to a door that is on every address is brought to us.
+    if (sandbox === null || there.some((door) => door.address === '0.0.0.0' && door.port === port)) return;
+    sandbox.open(port, address).then(
+      (door: Server) => void door.on('connection', (socket: Socket) => enter(socket, name, port)),
+      // Below 1024, or too late.
+      () => undefined,
+    );
+  }
+
+  function enter(socket: Socket, name: string, port: number): void {
+    socket.on('error', () => undefined);
+    connect(name, port).then(
+      (inner) => joinSockets(socket, inner),
+      () => socket.resetAndDestroy(),
+    );
+  }
+
+  async function connect(name: string, port: number): Promise<Socket> {
+    await live.get(name)?.known;
+    const all = engine === null || project === null ? [] : await listContainers(engine, { project });
+    const running = all.find(({ service, state }) => service === name && state === 'running');
+    if (engine === null || running === undefined) throw new AgsError('service.failed', 'It is not up.');
+    return engine.connect(port, running.address);
+  }
+
+  const up = comeUp().catch((error: unknown) => {
+    for (const one of waiting()) one.fail(`The service ${one.about.name} did not come up: ${sentence(error)}`);
+  });
+  const over = up.then(stay);
+  return {
+    up,
+    doors,
+    enter,
+    started(next) {
+      sandbox = next;
+      for (const [place, { name, port }] of doors) openDoor(place.split(':')[0] ?? '', port, name);
+    },
+    async stop() {
+      // Somebody will look at the logs.
+      if (input.keep && engine !== null)
+        await Promise.race([look(engine, false).catch(() => undefined), sleep(LAST_LOOK_MS)]);
+      stopping.abort();
+      await over;
+      for (const one of live.values()) one.end();
+    },
+  };
+}
+
+export function urlOf(name: string, ports: readonly number[]): string {
+  return ports[0] === undefined ? '' : `${name}:${ports[0]}`;
+}
+
+function sentence(error: unknown): string {
+  if (error instanceof AgsError) return error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
+  return `This is a bug in ags: ${String(error)}`;
+}

@@ -1,0 +1,29 @@
+// tasks/sandbox-key.ts: a name for everything that decides what a sandbox is: two with the same name are made in the same way. What the
+// attacks have shown of one holds for the other.
+import { readFileSync, statSync } from 'node:fs';
+import { shortHash } from '../lib/short-hash.ts';
+import type { RunPlan } from './prepare.ts';
+import type { World } from './world.ts';
+
+export function sandboxKey(world: World, plan: RunPlan): string {
+  const { configured: config, host, image, network, workspace } = plan;
+  const { mode, presets, rules, addresses, tcp, publish, limits } = config.network;
+  const builder = host.engine === null ? host.programs.bwrap : host.engine.program;
+  const { mtimeMs, size } = statSync(builder);
+  const parts = [
+    readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
+    world.kernel,
+    world.uid,
+    // Another build of ags may make sandboxes in another way.
+    statSync(import.meta.filename).mtimeMs,
+    [host.engine?.name ?? 'native', builder, mtimeMs, size, host.cgroupPlan.kind],
+    [image?.id ?? null, config.runtime, config.user, workspace, network.spec.kind],
+    [config.toolDirs, config.mounts, config.etc, config.hide, config.reveal],
+    [config.envPass, config.pathEnv, Object.keys(config.envSet)],
+    [config.limits, config.kernel],
+    // What is beside it is attacked as well.
+    [config.docker.enabled, config.compose !== null, config.services.length > 0],
+    { mode, presets, rules: rules.map((rule) => ({ ...rule, origin: '' })), addresses, tcp, publish, limits },
+  ];
+  return shortHash(JSON.stringify(parts));
+}

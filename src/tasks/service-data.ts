@@ -1,0 +1,188 @@
+// tasks/service-data.ts: what the data of a service stands on: initialised and filled once, in a sandbox of its own, and kept as a
+// read-only layer that every task after it gets a copy-on-write view of.
+// Invariant: it has its name only if every step succeeded and the service ended in good order.
+import { createHash } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AgsError } from '../protocol/errors.ts';
+import { removeTree } from '../lib/files.ts';
+import { tryLock } from '../lib/lock.ts';
+import {
+  beginLayer,
+  finishLayer,
+  projectLayers,
+  readLayer,
+  sweepUnfinished,
+  touchLayer,
+  type StoredLayer,
+} from '../store/layers.ts';
+import { taskPaths } from '../store/layout.ts';
+import { openPrinted } from './printed.ts';
+import type { PlannedService } from './planned-services.ts';
+import type { ServiceRoot } from './service-root.ts';
+import { emptyData, runService, SEED_DIR } from './service-sandbox.ts';
+import { readyScript, runScript, seedCommand, SEED_SCRIPT } from './service-scripts.ts';
+import { readSeeds, type Seed, type SeedSource } from './service-seed.ts';
+import { harvest } from './setup-harvest.ts';
+import type { World } from './world.ts';
+
+export interface DataWish {
+  readonly task: string;
+  readonly source: SeedSource;
+  /** It is not there yet, and is made now. */
+  onSeeding(): void;
+  readonly signal: AbortSignal;
+}
+
+// Raised when the same seed would leave another layer behind.
+const FORMAT = 1;
+const WAIT_MS = 50;
+const SEED_SECONDS = 1800;
+
+/** null: it begins with nothing. */
+export async function ensureData(
+  world: World,
+  on: ServiceRoot,
+  one: PlannedService,
+  want: DataWish,
+): Promise<StoredLayer | null> {
+  const { plan } = on;
+  const { preset, service } = one;
+  if (preset?.init == null && preset?.prepare == null && service.seed.length === 0) return null;
+  const seeds = await readSeeds(world, plan, one, want.source);
+  const dir = projectLayers(world.stateDir, plan.project.root);
+  const name = `data-${keyOf(on, one, seeds)}`;
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  for (;;) {
+    want.signal.throwIfAborted();
+    const known = readLayer(dir, name);
+    if (known !== null) {
+      touchLayer(known, world.now());
+      return known;
+    }
+    const lock = tryLock(join(dir, `lock-${name}`));
+    if (lock !== null) {
+      using _lock = lock;
+      return readLayer(dir, name) ?? (await make(world, on, one, seeds, want, { dir, name }));
+    }
+    await sleep(WAIT_MS, undefined, { signal: want.signal });
+  }
+}
+
+function keyOf({ plan, image }: ServiceRoot, one: PlannedService, seeds: readonly Seed[]): string {
+  const { preset, to } = one;
+  const parts = [
+    FORMAT,
+    [preset?.init, runScript(one), readyScript(one), preset?.prepare],
+    'stamps' in one.programs ? one.programs.stamps : [],
+    [to.port, to.user, to.password, to.database],
+    seeds.map(({ path, content }) => [seedCommand(one, path), createHash('sha256').update(content).digest('hex')]),
+    plan.user.uid,
+    plan.host.arch,
+    ...(image === null ? [] : [image.id, one.service.environment]),
+  ];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
+}
+
+async function make(
+  world: World,
+  on: ServiceRoot,
+  one: PlannedService,
+  seeds: readonly Seed[],
+  want: DataWish,
+  at: { dir: string; name: string },
+): Promise<StoredLayer> {
+  want.onSeeding();
+  sweepUnfinished(at.dir);
+  const place = beginLayer(at.dir);
+  try {
+    const paths = taskPaths(place.root, 'data');
+    await fill(world, on, one, seeds, want, paths);
+    const found = harvest({
+      from: paths.copy,
+      base: [],
+      to: place.files,
+      owner: world.uid === 0 ? on.plan.user : null,
+    });
+    removeTree(join(place.root, 'tasks'));
+    return finishLayer(at.dir, place.root, at.name, {
+      kind: 'data',
+      commit: '',
+      layers: [at.name],
+      entries: 0,
+      changed: found.roots.length,
+      ...found,
+    });
+  } catch (error) {
+    removeTree(place.root);
+    throw error;
+  }
+}
+
+async function fill(
+  world: World,
+  on: ServiceRoot,
+  one: PlannedService,
+  seeds: readonly Seed[],
+  want: DataWish,
+  paths: ReturnType<typeof taskPaths>,
+): Promise<void> {
+  const { preset, service } = one;
+  const data = emptyData(paths, on.plan);
+  const files = seeds.map(({ path, content }, i) => ({
+    to: `${SEED_DIR}/${i}/${path.split('/').at(-1)}`,
+    content: content.toString('latin1'),
+    binary: true,
+  }));
+  using printed = openPrinted(join(paths.root, 'service.log'), () => undefined);
+  const reading: Promise<void>[] = [];
+  const over = new AbortController();
+  const outcome = await runService(world, on, one, {
+    task: want.task,
+    group: `${want.task}-seed-${service.name}`,
+    paths,
+    data,
+    files,
+    command: [
+      'sh',
+      '-c',
+      SEED_SCRIPT,
+      'sh',
+      preset?.init ?? '',
+      runScript(one),
+      readyScript(one),
+      preset?.prepare ?? '',
+      preset?.stop ?? 'TERM',
+      preset === null ? 'no' : 'yes',
+      ...seeds.flatMap(({ path }, i) => [seedCommand(one, path), files[i]?.to ?? '']),
+    ],
+    wallSeconds: SEED_SECONDS,
+    onStart(sandbox) {
+      for (const stream of [sandbox.stdout, sandbox.stderr])
+        if (stream !== null)
+          reading.push(
+            (async () => {
+              for await (const chunk of stream) printed.bytes(chunk as Buffer);
+            })(),
+          );
+      if (want.signal.aborted) sandbox.kill();
+      want.signal.addEventListener('abort', () => sandbox.kill(), { signal: over.signal });
+    },
+  }).finally(() => over.abort());
+  await Promise.all(reading);
+  printed.end();
+  want.signal.throwIfAborted();
+  if (outcome.exitCode === 0 && outcome.ended === null) return;
+  const lines = printed.tail();
+  throw new AgsError(
+    'service.failed',
+    `The service ${service.name} could not be filled: ${outcome.ended ?? lastWord(lines) ?? `it ended with ${outcome.exitCode}`}`,
+    { hint: `Correct it (${service.origin}); nothing was kept, the next start tries again.`, details: { lines } },
+  );
+}
+
+/** Of what a service printed, what a script of ours says. */
+export function lastWord(lines: readonly string[]): string | null {
+  return lines.findLast((line) => line.startsWith('ags: '))?.slice('ags: '.length) ?? null;
+}

@@ -1,0 +1,73 @@
+// tasks/service-seed.ts: the files of a project that fill a service.
+// Invariant: they are the user's: those of a commit that the user had, or, for a command over the user's own files, those files; never
+// what an agent wrote. No link is followed, and what is hidden from sandboxes is hidden from services.
+import { realpathSync } from 'node:fs';
+import { AgsError } from '../protocol/errors.ts';
+import { errorCode } from '../lib/error-code.ts';
+import { openDirectory, type Directory } from '../lib/descend.ts';
+import { baseFiles, readBaseFile } from '../git/base-files.ts';
+import type { PlannedService } from './planned-services.ts';
+import type { RunPlan } from './prepare.ts';
+import type { World } from './world.ts';
+
+/** A commit, or the project's files as they are. */
+export type SeedSource = { readonly commit: string } | 'live';
+
+export interface Seed {
+  readonly path: string;
+  readonly content: Buffer;
+}
+
+const MOST_BYTES = 256 * 2 ** 20;
+
+export async function readSeeds(
+  world: World,
+  plan: RunPlan,
+  one: PlannedService,
+  source: SeedSource,
+): Promise<readonly Seed[]> {
+  const { seed: paths } = one.service;
+  if (paths.length === 0) return [];
+  const missing = (path: string, why: string): AgsError =>
+    new AgsError('service.failed', `The service ${one.service.name} cannot be filled with ${path}: ${why}.`, {
+      hint: `Correct "seed" (${one.service.origin}).`,
+    });
+  if (source === 'live') {
+    using root = openDirectory(realpathSync(plan.project.root));
+    return paths.map((path) => {
+      if (plan.hidden.paths.some((hidden) => path === hidden || path.startsWith(`${hidden}/`)))
+        throw missing(path, 'it is hidden from sandboxes (ags help reveal)');
+      try {
+        return { path, content: readBelow(root, path.split('/'), MOST_BYTES) };
+      } catch (error) {
+        throw missing(path, WHY[errorCode(error) ?? ''] ?? (error as Error).message);
+      }
+    });
+  }
+  const found = await baseFiles({ project: plan.project.root, home: world.home, commit: source.commit, paths });
+  return Promise.all(
+    paths.map(async (path) => {
+      const file = found.get(path);
+      if (file === undefined) throw missing(path, `commit ${source.commit.slice(0, 7)} does not have it`);
+      if (file.bytes > MOST_BYTES) throw missing(path, WHY['EFBIG'] ?? '');
+      const content = await readBaseFile({ project: plan.project.root, home: world.home, oid: file.oid });
+      if (content === null) throw missing(path, 'the repository does not have its content');
+      return { path, content };
+    }),
+  );
+}
+
+const WHY: Readonly<Record<string, string>> = {
+  ENOENT: 'it is not there',
+  ENOTDIR: 'it is not there',
+  ELOOP: 'it is a link, or lies behind one',
+  EINVAL: 'it is not a file',
+  EFBIG: 'it is larger than 256 MB; a script that makes the data can stand in its place',
+};
+
+/** Through no link. */
+export function readBelow(directory: Directory, [name = '', ...rest]: readonly string[], mostBytes: number): Buffer {
+  if (rest.length === 0) return directory.readFile(name, mostBytes);
+  using child = directory.child(name);
+  return readBelow(child, rest, mostBytes);
+}

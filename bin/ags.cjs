@@ -15,41 +15,81 @@ if (env.AGS_NODE_EXTRA_CA_CERTS !== undefined) {
 }
 
 const bundle = path.join(__dirname, '../dist/bundle');
-const hotFile = `${bundle}/hot.cjs`;
 const cache = cacheDirectory();
-const { hot, keep } = loadHot();
+const { load, keep } = loader();
 
-hot.main(process.argv.slice(2)).then((code) => {
-  process.exitCode = code;
-  keep();
-  // Reached when nothing is left to write. To take its memory apart first costs Node a millisecond or two.
-  process.on('exit', () => process.exit());
-});
+load('hot.cjs')
+  .main(process.argv.slice(2))
+  .then((code) => {
+    process.exitCode = code;
+    keep(code);
+    // Reached when nothing is left to write. To take its memory apart first costs Node a millisecond or two.
+    process.on('exit', () => process.exit());
+  });
 
-function loadHot() {
+/**
+ * What loads the files of the bundle, and what keeps their compiled code for the next run: whatever was used of it, which is why each
+ * command has a file of its own.
+ */
+function loader() {
   // Node 22 and newer keep compiled code themselves, but would do so in a directory that everybody can write.
   if (Number.parseInt(process.versions.node, 10) >= 22) {
     if (cache !== null) require('node:module').enableCompileCache?.(path.join(cache, 'compiled'));
-    return { hot: require(hotFile), keep: () => undefined };
+    return { load: (name) => require(`${bundle}/${name}`), keep: () => undefined };
   }
   const { Script } = require('node:vm');
-  // The build leaves nothing in it but ASCII.
-  const source = fs.readFileSync(hotFile, 'latin1');
-  const stamp = `${process.version}-${process.arch}-${source.length}-${Math.trunc(fs.statSync(hotFile).mtimeMs)}`;
-  const file = cache === null ? null : path.join(cache, `code-${stamp}.bin`);
-  const cachedData = file === null ? undefined : readOwn(file);
-  // Compiled code belongs to one build and one Node; V8 refuses any other.
-  const script = new Script(Module.wrap(source), { filename: hotFile, cachedData });
-  const made = new Module(hotFile, module);
-  made.filename = hotFile;
-  made.loaded = true;
-  require.cache[hotFile] = made;
-  script.runInThisContext().call(made.exports, made.exports, Module.createRequire(hotFile), made, hotFile, bundle);
-  const known = cachedData !== undefined && script.cachedDataRejected !== true;
-  return {
-    hot: made.exports,
-    keep: known || file === null ? () => undefined : () => save(file, script.createCachedData()),
+  const elsewhere = Module.createRequire(`${bundle}/hot.cjs`);
+  // Not the time of the last change, which every package of npm has the same.
+  const changed = (name) => Math.trunc(fs.statSync(`${bundle}/${name}`).ctimeMs);
+  const build = `code-${process.version}-${process.arch}-${changed('hot.cjs')}-`;
+  const command = /^[a-z_]{1,20}$/.exec(process.argv[2] ?? '')?.[0] ?? 'other';
+  const file = `${cache}/${build}${command}.bin`;
+  const kept = cache === null ? new Map() : unpack(readOwn(file));
+  const loaded = new Map();
+  const load = (name) => {
+    if (loaded.has(name)) return loaded.get(name).exports;
+    const filename = `${bundle}/${name}`;
+    // The build leaves nothing but ASCII in the one that every start loads.
+    const source = fs.readFileSync(filename, name === 'hot.cjs' ? 'latin1' : 'utf8');
+    const key = `${name} ${changed(name)}`;
+    const cachedData = kept.get(key);
+    // Compiled code belongs to one build and one Node; V8 refuses any other.
+    const script = new Script(Module.wrap(source), { filename, cachedData });
+    const made = { exports: {}, key, script, isNew: cachedData === undefined || script.cachedDataRejected === true };
+    loaded.set(name, made);
+    script.runInThisContext().call(made.exports, made.exports, requireHere, made, filename, bundle);
+    return made.exports;
   };
+  const requireHere = (id) => (id.startsWith('./') ? load(id.slice(2)) : elsewhere(id));
+  const keep = (code) => {
+    // What failed may be no command at all, of which there are many.
+    if (cache === null || code !== 0 || [...loaded.values()].every(({ isNew }) => !isNew)) return;
+    for (const { key, script } of loaded.values()) kept.set(key, script.createCachedData());
+    save(file, build, pack(kept));
+  };
+  return { load, keep };
+}
+
+/** One line that says what follows it, each part at a multiple of eight bytes, where V8 takes it without a copy. */
+function pack(parts) {
+  const bodies = [...parts.values()].map((part) => Buffer.concat([part, Buffer.alloc(-part.length & 7)]));
+  const line = JSON.stringify([...parts].map(([key, part]) => [key, part.length]));
+  return Buffer.concat([Buffer.from(`${line}${' '.repeat(-(line.length + 1) & 7)}\n`, 'latin1'), ...bodies]);
+}
+
+function unpack(data) {
+  const parts = new Map();
+  try {
+    let at = data.indexOf('\n') + 1;
+    for (const [key, length] of JSON.parse(data.latin1Slice(0, at))) {
+      if (at + length > data.length) break;
+      parts.set(key, data.subarray(at, at + length));
+      at += length + (-length & 7);
+    }
+  } catch {
+    // None yet, or damaged.
+  }
+  return parts;
 }
 
 /** null: the environment does not say where the user keeps such things. */
@@ -74,12 +114,11 @@ function readOwn(file) {
 }
 
 /** Only a help: where it cannot be kept, the next run compiles again. */
-function save(file, data) {
+function save(file, build, data) {
   try {
-    const directory = path.dirname(file);
-    fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
-    for (const name of fs.readdirSync(directory))
-      if (/^code-.*\.bin$/.test(name)) fs.rmSync(path.join(directory, name), { force: true });
+    fs.mkdirSync(cache, { recursive: true, mode: 0o700 });
+    for (const name of fs.readdirSync(cache))
+      if (/^code-.*\.bin$/.test(name) && !name.startsWith(build)) fs.rmSync(path.join(cache, name), { force: true });
     fs.writeFileSync(`${file}.${process.pid}`, data, { mode: 0o600 });
     fs.renameSync(`${file}.${process.pid}`, file);
   } catch {

@@ -1,6 +1,6 @@
 // cli/follow-task.ts: watch one task until its run is over. Ctrl-C leaves it running; a second one stops it.
 import { EXIT } from '../protocol/errors.ts';
-import { isUnderWay } from '../protocol/run-state.ts';
+import { isUnderWay, type RunState } from '../protocol/run-state.ts';
 import { eachEvent, followEvents } from '../store/follow-events.ts';
 import type { EventLine } from '../store/events.ts';
 import { readTask, type StoredTask } from '../store/tasks.ts';
@@ -52,11 +52,13 @@ export async function followTask(task: StoredTask, options: FollowOptions, ctx: 
   }
   if (left.byUser()) return EXIT.cancelled;
   const last = end as EventLine | null;
-  if (last === null && !options.json)
+  // A runner that was killed before its last event may have written its last state.
+  const state = last === null ? ((await taskNow(ctx, task))?.run.state ?? 'stopped') : last['state'];
+  if (isUnderWay(state as RunState) && !options.json)
     ctx.stderr.write(
       `ags: the runner of ${task.task.name} was killed. What it did so far: ags diff ${task.task.name}\n`,
     );
-  return last !== null && (last['state'] === 'ready' || last['state'] === 'no-changes') ? EXIT.done : EXIT.limit;
+  return state === 'ready' || state === 'no-changes' ? EXIT.done : EXIT.limit;
 }
 
 function print(event: EventLine, options: FollowOptions, style: EventStyle, ctx: Context): void {
@@ -65,9 +67,14 @@ function print(event: EventLine, options: FollowOptions, style: EventStyle, ctx:
   ctx.stdout.write(options.prefix === undefined ? lines : lines.replaceAll(/^(?=.)/gm, options.prefix));
 }
 
+/** null: it is gone, or cannot be read. */
+function taskNow(ctx: Context, task: StoredTask): Promise<StoredTask | null> {
+  return readTask(ctx.stateDir, task.task.id).catch(() => null);
+}
+
+/** While its runner lives, the last event is still to come, whatever the state says already. */
 async function isOver(ctx: Context, task: StoredTask): Promise<boolean> {
-  const now = await readTask(ctx.stateDir, task.task.id).catch(() => null);
-  return now === null || !now.live || !isUnderWay(now.run.state);
+  return (await taskNow(ctx, task))?.live !== true;
 }
 
 const SECOND_MS = 2000;

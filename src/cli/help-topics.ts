@@ -1,13 +1,18 @@
 // cli/help-topics.ts: help that belongs to no single command. What a table in the code says is printed from that table.
 import { ERRORS, EXIT } from '../protocol/errors.ts';
 import { READY_HOOKS, type HookPoint } from '../protocol/hook.ts';
+import { PRESETS } from '../services/presets.ts';
 import type { Paint } from './colour.ts';
 import { meanings, section, table, wrap } from './format.ts';
 
-export const TOPICS = { 'exit-codes': exitCodes, environment, json, network, hooks } as const satisfies Record<
-  string,
-  (paint: Paint) => string
->;
+export const TOPICS = {
+  'exit-codes': exitCodes,
+  environment,
+  json,
+  network,
+  hooks,
+  'service-presets': services,
+} as const satisfies Record<string, (paint: Paint) => string>;
 
 const STATUSES = {
   done: 'done',
@@ -57,6 +62,7 @@ function environment(paint: Paint): string {
         ['FORCE_COLOR', 'colours also when the output is not a terminal'],
         ['SHELL', 'what "ags shell" starts'],
         ['VISUAL, EDITOR', 'what edits a file in "ags review"'],
+        ['AGS_DEVCONTAINER', '1 in a dev container of ags: "ags net" speaks of that one'],
       ]),
       paint,
     ),
@@ -80,7 +86,7 @@ function environment(paint: Paint): string {
 function json(paint: Paint): string {
   return [
     wrap(
-      'Commands that show something take --json: start, logs, show, plan, list, rm, cleanup, review, diff, check, merge, apply, undo, allow, deny, net, agents, auth, config, trust, doctor. They print one document on stdout (start and logs: one event a line), without colours, and never ask a question: what they would ask about needs its flag.',
+      'Commands that show something take --json: start, logs, show, plan, list, rm, cleanup, review, diff, check, merge, apply, undo, export, import, image, devcontainer, open, allow, deny, net, services, agents, auth, config, trust, doctor. They print one document on stdout (start and logs: one event a line), without colours, and never ask a question: what they would ask about needs its flag.',
     ),
     section(
       'Conventions',
@@ -165,5 +171,56 @@ function hooks(paint: Paint): string {
       paint,
     ),
     wrap('What stands in the JSON, and examples in sh, Python and JavaScript: docs/hooks.md'),
+  ].join('\n');
+}
+
+function services(paint: Paint): string {
+  const known = Object.values(PRESETS).map(({ name, title, ports, install, tried }): [string, string] => [
+    name,
+    `${title}, port ${ports.join(' and ')}; ${install}${tried ? '' : ' (not tried by the tests of ags)'}`,
+  ]);
+  return [
+    wrap(
+      'Databases and the like that run beside a task, from programs of this machine, each in a sandbox of its own: no network, no file of the project, and data that no other task sees. In the sandbox of the task a door leads to each of its ports. They start with the task, and whoever connects waits until the service is ready.',
+    ),
+    section(
+      'In ags.yaml',
+      [
+        'services:',
+        '  db: postgres',
+        '  cache: redis',
+        '  shop:',
+        '    preset: mariadb',
+        '    seed: [db/schema.sql, db/seed.sql]',
+        '  mail:',
+        '    run: my-mail-server --listen 127.0.0.1:1025',
+        '    ports: [1025]',
+      ]
+        .map((line) => `  ${line}\n`)
+        .join(''),
+      paint,
+    ),
+    section(
+      'What programs find',
+      meanings([
+        ['db:5432', 'its name and port; localhost:5432 is the first service with that port'],
+        ['DATABASE_URL', 'and PGHOST, REDIS_URL, MYSQL_URL ...: of the first one of a kind'],
+        ['<NAME>_URL', 'of each: DB_URL, CACHE_URL'],
+      ]),
+      paint,
+    ),
+    section(
+      'What you can do',
+      meanings([
+        ['ags services', 'state, address, URL and size of the data'],
+        ['ags services logs', 'what one printed; -f goes on'],
+        ['ags services open', 'its client, in the sandbox of the task'],
+        ['--service <name>', 'only this one; --no-services: none'],
+        ['ags doctor', 'whether those that are configured can run here'],
+      ]),
+      paint,
+    ),
+    section('Presets', meanings(known), paint),
+    wrap('Seeds, data, limits and what happens when one fails: docs/services.md'),
   ].join('\n');
 }

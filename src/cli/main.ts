@@ -15,7 +15,8 @@ export async function main(argv: readonly string[]): Promise<number> {
   try {
     return await dispatch(argv, ctx);
   } catch (error) {
-    return report(error, ctx, json);
+    const { inWords } = await import('../tasks/disk-trouble.ts');
+    return report(inWords(ctx.world, error), ctx, json);
   }
 }
 

@@ -3,6 +3,7 @@ import { AgsError, EXIT } from '../protocol/errors.ts';
 import { formatRule } from '../protocol/network-rule.ts';
 import type { NetworkMode, NetworkRule } from '../protocol/network.ts';
 import { expandRules } from '../config/presets.ts';
+import { insideDevContainer, rulesInside } from '../tasks/inside-dev-container.ts';
 import { projectConfig } from '../tasks/rule-files.ts';
 import { ask, runningTask } from '../tasks/running.ts';
 import { createPaint, type Paint } from './colour.ts';
@@ -26,6 +27,7 @@ interface Rules {
 }
 
 async function ofProject(ctx: Context): Promise<Rules> {
+  if (insideDevContainer(ctx.world)) return { mode: 'on', rules: rulesInside() };
   const { network } = (await projectConfig(ctx.world)).config;
   return { mode: network.mode, rules: expandRules(network) };
 }

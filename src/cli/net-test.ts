@@ -3,6 +3,7 @@ import { AgsError, EXIT } from '../protocol/errors.ts';
 import { formatRule, parsePlace } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';
 import { expandRules } from '../config/presets.ts';
+import { insideDevContainer, rulesInside, testFromInside } from '../tasks/inside-dev-container.ts';
 import { testNetwork, type Reached } from '../tasks/net-test.ts';
 import { projectConfig } from '../tasks/rule-files.ts';
 import { createPaint, type Paint } from './colour.ts';
@@ -10,15 +11,17 @@ import { count } from './format.ts';
 import type { Arguments, Context } from './verb.ts';
 
 export async function testHosts({ values, positionals }: Arguments, ctx: Context): Promise<number> {
-  const { network } = (await projectConfig(ctx.world)).config;
-  const places = positionals.length > 0 ? positionals.map(readPlace) : testable(expandRules(network));
+  const inside = insideDevContainer(ctx.world);
+  const rules = inside ? rulesInside() : expandRules((await projectConfig(ctx.world)).config.network);
+  const places = positionals.length > 0 ? positionals.map(readPlace) : testable(rules);
   if (places.length === 0)
     throw new AgsError('usage.invalid', 'No rule names a host in full, so there is nothing to try.', {
       hint: 'Name some: ags net test example.com',
     });
   const say = (text: string): void => void ctx.stderr.write(`ags: ${text}\n`);
-  if (values['json'] !== true) say(`Asking for ${count(places.length, 'host')} from inside a sandbox.`);
-  const reached = await testNetwork(ctx.world, {}, places, say);
+  if (values['json'] !== true)
+    say(`Asking for ${count(places.length, 'host')} from inside ${inside ? 'this dev container' : 'a sandbox'}.`);
+  const reached = inside ? await testFromInside(places) : await testNetwork(ctx.world, {}, places, say);
   ctx.stdout.write(
     values['json'] === true
       ? `${JSON.stringify({ hosts: reached }, null, 2)}\n`

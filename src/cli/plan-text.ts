@@ -4,6 +4,8 @@ import type { Limits, Mount, SandboxSpec } from '../protocol/spec.ts';
 import { visible } from '../lib/sanitize.ts';
 import { formatSize } from '../lib/units.ts';
 import type { LimitInForce } from '../sandbox/limits.ts';
+import { GATE, HOLDER, ROOM, STAGE, USHER } from '../sandbox/docker-scripts.ts';
+import { INNER_USHER, KEEPER } from '../sandbox/inner-scripts.ts';
 import { LAUNCHER } from '../sandbox/native-scripts.ts';
 import type { PlanView } from '../tasks/plan-view.ts';
 import type { Paint } from './colour.ts';
@@ -16,6 +18,7 @@ export function renderPlan(view: PlanView, paint: Paint): string {
     facts(view),
     section('Mounts, in this order; a later one covers an earlier one', mounts(view), paint),
     ...hiddenFiles(view, paint),
+    ...services(view, paint),
     section('Environment, and no other variable', variables(view), paint),
     section(
       'Limits',
@@ -25,16 +28,21 @@ export function renderPlan(view: PlanView, paint: Paint): string {
       ),
       paint,
     ),
-    section('Kernel', kernel(spec), paint),
+    section('Kernel', kernel(spec, launch.bwrapArgs.length === 0), paint),
     section('Command line', `${commandLine(launch.argv)}\n`, paint),
-    section(
-      "bubblewrap's arguments, which it reads from descriptor 3",
-      optionLines(launch.bwrapArgs, view.privateNames)
-        .map((line) => `  ${line}\n`)
-        .join(''),
-      paint,
-    ),
+    ...view.beside.map(({ what, argv }) => section(what, `${commandLine(argv)}\n`, paint)),
+    ...(launch.bwrapArgs.length === 0 ? [] : [bubblewrap(view, paint)]),
   ].join('\n');
+}
+
+function bubblewrap({ launch, privateNames }: PlanView, paint: Paint): string {
+  return section(
+    "bubblewrap's arguments, which it reads from descriptor 3",
+    optionLines(launch.bwrapArgs, privateNames)
+      .map((line) => `  ${line}\n`)
+      .join(''),
+    paint,
+  );
 }
 
 function facts(view: PlanView): string {
@@ -50,10 +58,28 @@ function facts(view: PlanView): string {
     ['Command', shellLine(view.command)],
     ['Starts in', spec.workdir],
     ['Workspace', WORKSPACE[view.workspace]],
+    ...(spec.root.kind === 'host' ? [] : [['Image', `${spec.root.reference} (${spec.root.id}), read-only`]]),
     ['User', `${spec.user.name}, uid ${spec.user.uid}, gid ${spec.user.gid}, on the host "${spec.hostname}"`],
     ['Network', NETWORK[spec.network.kind]],
+    ...(view.docker === null ? [] : [['Docker', view.docker]]),
+    ...(view.compose === null ? [] : [['Compose', view.compose]]),
     ...view.notices.map((notice) => ['Note', notice]),
   ]);
+}
+
+function services(view: PlanView, paint: Paint): string[] {
+  if (view.services.length === 0) return [];
+  const rows = view.services.map((one) => [
+    one.name,
+    one.kind,
+    `${one.address}:${one.ports.join(',')}`,
+    one.url,
+    `at most ${formatSize(one.memoryBytes)}`,
+    one.problem ?? (one.seed.length === 0 ? '' : `filled with ${one.seed.join(', ')}`),
+  ]);
+  return [
+    section('Services beside it, each in a sandbox of its own without network', table(rows, { indent: 2 }), paint),
+  ];
 }
 
 const WORKSPACE = {
@@ -149,6 +175,7 @@ const LIMIT_WORDS = {
   tmpBytes: 'tmp',
   cpuSeconds: 'cpu',
   wallSeconds: 'time',
+  cpus: 'cpus',
 } as const satisfies Record<keyof Limits, string>;
 
 const HOLDERS = { kernel: 'held by the kernel', watched: 'watched', no: 'no limit' } as const satisfies Record<
@@ -156,9 +183,10 @@ const HOLDERS = { kernel: 'held by the kernel', watched: 'watched', no: 'no limi
   string
 >;
 
-function kernel({ kernel: rules }: SandboxSpec): string {
+function kernel({ kernel: rules }: SandboxSpec, container: boolean): string {
+  const own = 'mount, pid, network, ipc, uts and cgroup of its own; no further user namespaces inside';
   return meanings([
-    ['namespaces', 'user, mount, pid, network, ipc, uts and cgroup of its own; no further user namespaces inside'],
+    ['namespaces', container ? own : `user, ${own}`],
     ['privileges', 'no capabilities, no new privileges'],
     ['system calls', 'filtered by seccomp; what the filter does not know is refused'],
     ['ptrace', rules.ptrace ? 'allowed, on processes of the sandbox only' : 'refused (kernel.ptrace)'],
@@ -166,10 +194,12 @@ function kernel({ kernel: rules }: SandboxSpec): string {
   ]);
 }
 
-/** Our own script keeps its lines; in any other word a line break is shown as an escape. */
+const SCRIPTS = [LAUNCHER, GATE, HOLDER, ROOM, STAGE, USHER, KEEPER, INNER_USHER];
+
+/** Our own scripts keep their lines; in any other word a line break is shown as an escape. */
 export function commandLine(argv: readonly string[]): string {
   return argv
-    .map((word) => (word === LAUNCHER ? `'${word.replaceAll("'", String.raw`'\''`)}'` : shellQuote(word)))
+    .map((word) => (SCRIPTS.includes(word) ? `'${word.replaceAll("'", String.raw`'\''`)}'` : shellQuote(word)))
     .join(' ');
 }
 

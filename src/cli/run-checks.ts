@@ -63,7 +63,9 @@ export async function tellChecks(
   ctx.stdout.write(`\n${table(rows)}`);
   const say = (text: string): void => void ctx.stderr.write(`${text}\n`);
   if (file.denied.length > 0) say(`ags: refused: ${file.denied.map(visible).join(', ')} (see: ags help network)`);
-  const failed = file.checks.flatMap((one, n) => (one.state === 'failed' && one.startedAtMs !== null ? [n] : []));
+  const failed = file.checks.flatMap((one, n) => (one.state === 'failed' ? [n] : []));
+  // One that had no time left has printed nothing.
+  const printed = failed.find((n) => file.checks[n]?.startedAtMs !== null);
   switch (file.state) {
     case 'passed':
       return say(
@@ -71,7 +73,7 @@ export async function tellChecks(
       );
     case 'failed':
       return say(
-        `ags: ${failed.length} of ${count(file.checks.length, 'check')} failed. ${failed.length === 0 ? '' : `What was printed: ${checkLogPath(paths, failed[0] ?? 0)}`}`.trimEnd(),
+        `ags: ${failed.length} of ${count(file.checks.length, 'check')} failed. ${printed === undefined ? '' : `What was printed: ${checkLogPath(paths, printed)}`}`.trimEnd(),
       );
     case 'ended':
     case 'running':

@@ -25,7 +25,7 @@ export const RUN_OPTIONS = {
     type: 'string',
     multiple: true,
     value: 'name=value',
-    about: 'memory=4g, processes=512, disk=5g, time=30m, cpu=10m, fileSize=1g, openFiles=4096, tmp=2g',
+    about: 'memory=4g, processes=512, disk=5g, time=30m, cpu=10m, fileSize=1g, openFiles=4096, tmp=2g, cpus=1.5',
   },
   network: {
     type: 'string',
@@ -51,6 +51,23 @@ export const RUN_OPTIONS = {
     value: 'port',
     about: 'let you reach a port of it on your loopback: 3000, or 8080:3000 (outside:inside)',
   },
+  backend: { type: 'string', value: 'auto|native|docker|podman', about: 'what builds the sandbox' },
+  image: {
+    type: 'string',
+    value: 'image',
+    about: 'the programs of this image instead of those of this machine (containers only): debian:12, none',
+  },
+  runtime: { type: 'string', value: 'name', about: 'another runtime of the engine, such as runsc' },
+  docker: { type: 'boolean', about: 'give it an engine of its own: docker build, run and compose work inside' },
+  compose: { type: 'boolean', about: "bring up the project's own compose files beside it, in an engine of its own" },
+  'no-compose': { type: 'boolean', about: 'do not, whatever is configured' },
+  service: {
+    type: 'string',
+    multiple: true,
+    value: 'name',
+    about: 'of the configured services, only this one (ags help service-presets)',
+  },
+  'no-services': { type: 'boolean', about: 'none of the configured services' },
   workspace: { type: 'string', value: 'auto|overlay|copy', about: 'how the repository is made copy-on-write' },
   review: {
     type: 'string',
@@ -63,18 +80,37 @@ export function runFlags(args: Arguments): ConfigFlags {
   const list = (name: string): string[] => (args.values[name] as string[] | undefined) ?? [];
   const env = list('env').map((item) => ({ name: item.split('=')[0] ?? '', at: item.indexOf('='), item }));
   return {
+    ...(args.values['backend'] === undefined ? {} : { backend: String(args.values['backend']) }),
+    ...(args.values['image'] === undefined ? {} : { image: String(args.values['image']) }),
+    ...(args.values['runtime'] === undefined ? {} : { runtime: String(args.values['runtime']) }),
+    ...(args.values['docker'] === true ? { docker: true } : {}),
+    ...composeFlag(args),
     ...(args.values['workspace'] === undefined ? {} : { workspace: String(args.values['workspace']) }),
     ...(args.values['network'] === undefined ? {} : { network: String(args.values['network']) }),
     allow: list('allow'),
     deny: list('deny'),
     tcp: list('tcp'),
     publish: list('publish'),
+    ...serviceFlags(args),
     mounts: list('mount'),
     reveal: list('reveal'),
     envPass: env.filter((e) => e.at < 0).map((e) => e.name),
     envSet: Object.fromEntries(env.filter((e) => e.at >= 0).map((e) => [e.name, e.item.slice(e.at + 1)])),
     limits: Object.fromEntries(list('limit').map(splitLimit)),
   };
+}
+
+function composeFlag(args: Arguments): Pick<ConfigFlags, 'compose'> {
+  const [yes, no] = [args.values['compose'] === true, args.values['no-compose'] === true];
+  if (yes && no) throw new AgsError('usage.invalid', 'Either --compose or --no-compose.');
+  return yes || no ? { compose: yes } : {};
+}
+
+function serviceFlags(args: Arguments): Pick<ConfigFlags, 'services'> {
+  const named = args.values['service'] as string[] | undefined;
+  if (args.values['no-services'] !== true) return named === undefined ? {} : { services: named };
+  if (named !== undefined) throw new AgsError('usage.invalid', 'Either --service or --no-services.');
+  return { services: [] };
 }
 
 function splitLimit(item: string): [string, string] {

@@ -43,6 +43,11 @@ const SHOW: Readonly<Record<string, Show>> = {
       ...(prompt === '' ? [] : paragraph(prompt, '> ')),
     ];
   },
+  'run.imported': (e, s) => {
+    const dropped = number(e['dropped']);
+    const lost = dropped === 0 ? '' : `; ${count(dropped, 'event')} of it could not be read`;
+    return [dim(s, `imported from ${visible(text(e['file']))}, where it was ${visible(text(e['from']))}${lost}`)];
+  },
   'turn.ended': () => [],
   'message.sent': (e) => paragraph(text(e['text']), '> '),
   'agent.started': (e, s) =>
@@ -75,6 +80,14 @@ const SHOW: Readonly<Record<string, Show>> = {
     ),
   ],
   'network.limit-reached': (e, s) => [s.paint('red', `  network: ${visible(text(e['reason']))}`)],
+  'service.seeding': (e, s) => [dim(s, `service ${visible(text(e['service']))}: filled for the first time`)],
+  'service.healthy': (e, s) => (s.verbose ? [dim(s, `service ${visible(text(e['service']))}: healthy`)] : []),
+  'service.failed': (e, s) => [
+    s.paint('red', `  ${visible(text(e['why']))}`),
+    ...(Array.isArray(e['lines']) ? e['lines'] : [])
+      .slice(s.verbose ? -100 : -8)
+      .map((line) => dim(s, `    | ${cut(text(line), s.width - 6)}`)),
+  ],
   'changes.captured': (e, s) => [
     dim(
       s,

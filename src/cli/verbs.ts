@@ -37,13 +37,18 @@ export const VERBS = {
   },
   continue: {
     group: 'Agents',
-    summary: 'let an agent that stopped, failed or was killed go on where it was',
+    summary: 'let an agent that stopped, failed or was killed go on',
     load: () => import('./verbs/continue.ts'),
   },
   restart: {
     group: 'Agents',
     summary: 'give the same goal to a fresh agent; the earlier result is kept',
     load: () => import('./verbs/restart.ts'),
+  },
+  fork: {
+    group: 'Agents',
+    summary: 'give another goal, or another agent, what a task has done so far',
+    load: () => import('./verbs/fork.ts'),
   },
   exec: {
     group: 'Run',
@@ -86,6 +91,11 @@ export const VERBS = {
     summary: 'put what a sandbox changed into your files, uncommitted',
     load: () => import('./verbs/apply.ts'),
   },
+  open: {
+    group: 'Review',
+    summary: 'open what an agent did in your editor, in a directory of its own',
+    load: () => import('./verbs/open.ts'),
+  },
   undo: { group: 'Review', summary: 'take the last merge back', load: () => import('./verbs/undo.ts') },
   list: {
     group: 'Review',
@@ -98,12 +108,27 @@ export const VERBS = {
     summary: 'remove what killed or finished sandboxes left behind',
     load: () => import('./verbs/cleanup.ts'),
   },
+  export: {
+    group: 'Review',
+    summary: 'write a task into one file, for another machine',
+    load: () => import('./verbs/export.ts'),
+  },
+  import: {
+    group: 'Review',
+    summary: 'bring a task back from a file that ags export wrote',
+    load: () => import('./verbs/import.ts'),
+  },
   allow: { group: 'Network', summary: 'let sandboxes reach a host', load: () => import('./verbs/allow.ts') },
   deny: { group: 'Network', summary: 'keep sandboxes from reaching a host', load: () => import('./verbs/deny.ts') },
   net: {
     group: 'Network',
     summary: 'show what may be reached, what was, and what waits for you',
     load: () => import('./verbs/net.ts'),
+  },
+  services: {
+    group: 'Agents',
+    summary: 'show the services of tasks: state, logs, URLs, a client',
+    load: () => import('./verbs/services.ts'),
   },
   serve: {
     group: 'Browser',
@@ -121,6 +146,11 @@ export const VERBS = {
     load: () => import('./verbs/agents.ts'),
   },
   auth: { group: 'Agents', summary: 'sign an agent in, once for all tasks', load: () => import('./verbs/auth.ts') },
+  image: {
+    group: 'Set up',
+    summary: 'build, fetch, list and remove images that sandboxes stand on',
+    load: () => import('./verbs/image.ts'),
+  },
   init: { group: 'Set up', summary: 'write a commented ags.yaml', load: () => import('./verbs/init.ts') },
   config: {
     group: 'Set up',
@@ -141,6 +171,11 @@ export const VERBS = {
     group: 'Set up',
     summary: 'run the gateway on its own, for containers and clusters',
     load: () => import('./verbs/gateway.ts'),
+  },
+  devcontainer: {
+    group: 'Set up',
+    summary: 'write a .devcontainer for editors, with the rules of a sandbox',
+    load: () => import('./verbs/devcontainer.ts'),
   },
   completion: {
     group: 'Set up',

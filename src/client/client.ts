@@ -3,40 +3,43 @@
 //   const { tasks } = await ags.startTasks({ project, goals: [{ text: 'Fix the date tests' }], agents: ['claude'] });
 //   for await (const message of ags.live([`task:${tasks[0]}`])) …
 import type { ApiChecks, ChecksStopped } from '../protocol/api-checks.ts';
+import type { ApiConfiguredServices, ApiServiceLog, ApiServices } from '../protocol/api-services.ts';
 import type {
   AddProject,
   ApiAbout,
   ApiBranches,
-  ApiChanges,
-  ApiConflict,
   ApiError,
   ApiEvents,
-  ApiFileText,
   ApiNetwork,
   ApiProject,
   ApiProjects,
   ApiStorage,
   ApiTaskDetail,
   ApiTasks,
-  Applied,
-  ApplyTask,
   ChangeRule,
   Cleaned,
   ForkTask,
   LiveMessage,
-  Merged,
-  MergeTask,
   Removed,
   ResolveTask,
   RuleChanged,
   Sent,
   Started,
-  StartChecks,
   StartTasks,
   Stopped,
-  Undone,
   Withdrawn,
 } from '../protocol/api.ts';
+import type {
+  ApiChanges,
+  ApiConflict,
+  ApiFileText,
+  Applied,
+  ApplyTask,
+  Merged,
+  MergeTask,
+  StartChecks,
+  Undone,
+} from '../protocol/api-review.ts';
 
 /** What the server refused, and what to do about it. */
 export class ApiRefusal extends Error {
@@ -87,6 +90,7 @@ export function createClient({ url, key, fetch: ask = fetch }: ClientOptions) {
     addProject: (wish: AddProject) => call<ApiProject>('POST', '/api/projects', wish),
     removeProject: (id: string) => call<object>('DELETE', project(id)),
     branches: (id: string) => call<ApiBranches>('GET', project(id, '/branches')),
+    projectServices: (id: string) => call<ApiConfiguredServices>('GET', project(id, '/services')),
     tasks: (of: { project?: string; q?: string } = {}) => call<ApiTasks>('GET', `/api/tasks${query(of)}`),
     startTasks: (wish: StartTasks) => call<Started>('POST', '/api/tasks', wish),
     task: (id: string) => call<ApiTaskDetail>('GET', task(id)),
@@ -112,6 +116,9 @@ export function createClient({ url, key, fetch: ask = fetch }: ClientOptions) {
     checks: (id: string) => call<ApiChecks>('GET', task(id, '/checks')),
     startChecks: (id: string, wish: StartChecks) => call<ApiChecks>('POST', task(id, '/checks'), wish),
     stopChecks: (id: string) => call<ChecksStopped>('POST', task(id, '/checks/stop')),
+    services: (id: string) => call<ApiServices>('GET', task(id, '/services')),
+    serviceLog: (id: string, service: string) =>
+      call<ApiServiceLog>('GET', task(id, `/services/${encodeURIComponent(service)}/log`)),
     apply: (id: string, wish: ApplyTask) => call<Applied>('POST', task(id, '/apply'), wish),
     undo: (id: string) => call<Undone>('POST', task(id, '/undo')),
     network: (of: { project?: string; task?: string } = {}) => call<ApiNetwork>('GET', `/api/network${query(of)}`),

@@ -4,6 +4,7 @@ import { statSync } from 'node:fs';
 import type { ApiTask } from '../protocol/api.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
 import { isAlive } from '../lib/liveness.ts';
+import { attackedFile } from '../store/attacked.ts';
 import { readChecks } from '../store/checks.ts';
 import { createEventTail, type EventTail } from '../store/event-pages.ts';
 import type { EventLine } from '../store/events.ts';
@@ -123,7 +124,7 @@ function learn(facts: EventFacts, event: EventLine): void {
 
 /** Whoever writes one of these replaces it, so that its number or its time is another one. */
 function signatureOf({ paths }: TaskEntry): string[] {
-  return [paths.run, paths.task, paths.changes, paths.checks].map(timeOf);
+  return [paths.run, paths.task, paths.changes, paths.checks, attackedFile(paths.root)].map(timeOf);
 }
 
 function timeOf(path: string): string {
@@ -152,6 +153,7 @@ function apiTask(id: string, entry: TaskEntry, row: TaskRow, facts: EventFacts, 
     kind: stored?.task.kind ?? 'exec',
     state: row.state,
     reason: row.reason,
+    needs: row.state === 'needs-you' ? (run?.needs ?? 'look') : null,
     live: row.live,
     group: GROUPS[rankOf(row)],
     title: title.length <= 200 ? title : `${title.slice(0, 199)}…`,
@@ -169,6 +171,7 @@ function apiTask(id: string, entry: TaskEntry, row: TaskRow, facts: EventFacts, 
     risky: row.changes?.risky ?? null,
     blockedHosts: [...facts.blocked],
     checks: row.checks,
+    attacked: row.attacked,
     seq,
   };
 }

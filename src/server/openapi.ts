@@ -1,13 +1,16 @@
 // server/openapi.ts: the API as an OpenAPI 3.1 document, made of the routes and their schemas.
 import { z } from 'zod';
 import * as api from '../protocol/api.ts';
+import * as review from '../protocol/api-review.ts';
 import type { Route } from './route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** Whatever is exported there under a name has it in the document too. */
 const NAMED = new Map<unknown, string>(
-  Object.entries(api).flatMap(([name, value]) => (value instanceof z.ZodType ? [[value, name] as const] : [])),
+  Object.entries({ ...api, ...review }).flatMap(([name, value]) =>
+    value instanceof z.ZodType ? [[value, name] as const] : [],
+  ),
 );
 
 export function openApiDocument(routes: readonly Route[], version: string): Json {

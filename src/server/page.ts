@@ -1,4 +1,5 @@
 // server/page.ts: the page as files. Names come from a list that is read once, so that no path of a request ever reaches the disk.
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -57,15 +58,24 @@ export function openPage(directory: string): Page {
   };
 }
 
+const PLAIN_LOOK =
+  'body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:18vh auto;padding:0 1.5rem;color:#16191d;background:#fff}h1{font-size:1.35rem;line-height:1.3}p{color:#565e6a;overflow-wrap:anywhere}@media(prefers-color-scheme:dark){body{color:#e8ecf1;background:#0e1116}p{color:#9aa6b4}}';
+/** Nothing but this one style: whoever has not entered is given no other file. */
+const PLAIN_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(PLAIN_LOOK).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+
 /** Words alone, for where the page itself cannot be shown. */
 export function plainPage(title: string, text: string): PageFile {
   const words = (value: string): string =>
     value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   return {
     body: Buffer.from(
-      `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>ags</title><main><h1>${words(title)}</h1><p>${words(text)}</p></main></html>\n`,
+      `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>ags</title><style>${PLAIN_LOOK}</style><main><h1>${words(title)}</h1><p>${words(text)}</p></main></html>\n`,
     ),
-    headers: { 'Content-Type': TYPES['html'] ?? '', 'Cache-Control': 'no-store' },
+    headers: {
+      'Content-Type': TYPES['html'] ?? '',
+      'Cache-Control': 'no-store',
+      'Content-Security-Policy': PLAIN_POLICY,
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 // server/routes-changes.ts: what a task changed, and taking it.
+import { ResolveTask, Started } from '../protocol/api.ts';
 import {
   ApiChanges,
   ApiConflict,
@@ -7,17 +8,14 @@ import {
   ApplyTask,
   Merged,
   MergeTask,
-  ResolveTask,
-  Started,
   Undone,
   type ApiFile,
-} from '../protocol/api.ts';
+} from '../protocol/api-review.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { applyChosen } from '../tasks/apply-chosen.ts';
 import { openMerge } from '../tasks/merge.ts';
-import { checksFor, mergeRules, requirePassed } from '../tasks/merge-checks.ts';
-import { riskyPatterns } from '../tasks/risky-patterns.ts';
+import { checksFor, mergeRules, needsChecks, requirePassed } from '../tasks/merge-checks.ts';
 import {
   countShown,
   foldedBecause,
@@ -36,6 +34,7 @@ import type { World } from '../tasks/world.ts';
 import { patchText } from './patch-text.ts';
 import { Refusal } from './refusal.ts';
 import { route, type Desk, type Route } from './route.ts';
+import { inTurns, treeRequest } from './taking.ts';
 
 /** Files up to this size are sent whole, so that colours are right; of larger ones what changed. */
 const WHOLE_BYTES = 2 * 2 ** 20;
@@ -119,7 +118,7 @@ export const CHANGE_ROUTES: readonly Route[] = [
     body: MergeTask,
     answer: Merged,
     run: (desk, { ids, body }) =>
-      desk.inTurn(ids['task'] ?? '', async () => {
+      inTurns(desk, ids['task'] ?? '', body, async () => {
         const stored = await desk.task(ids['task'] ?? '', { work: true });
         const done = await merge(desk, stored, body);
         await desk.board.touch(stored.task.id);
@@ -214,18 +213,13 @@ async function merge(desk: Desk, stored: StoredTask, body: (typeof MergeTask)['_
   const branch = body.into ?? stored.task.goal?.baseRef?.replace('refs/heads/', '') ?? '';
   try {
     using merge = await openMerge(desk.world, stored, {
-      paths: [],
-      risky: [],
-      riskyPatterns: await riskyPatterns(desk.world, stored.task.project),
-      into: body.into ?? undefined,
-      create: body.create,
+      ...(await treeRequest(desk, stored, body)),
       keepCommits: body.keepCommits,
       message: body.message ?? undefined,
-      chosen: { changes: body.changes, files: body.files },
     });
     const { plan } = merge;
-    if (!body.dryRun && plan.to !== null)
-      requirePassed(stored, plan.tree, await mergeRules(desk.world, stored.task.project));
+    const rules = await mergeRules(desk.world, stored.task.project);
+    if (!body.dryRun && plan.to !== null) requirePassed(stored, plan.tree, rules);
     if (!body.dryRun) await merge.carryOut();
     return {
       branch: plan.ref.replace('refs/heads/', ''),
@@ -235,6 +229,7 @@ async function merge(desk: Desk, stored: StoredTask, body: (typeof MergeTask)['_
       left: plan.left.map(({ path }) => path),
       tree: plan.tree,
       checked: checksFor(stored, plan.tree)?.state ?? null,
+      needsChecks: plan.to !== null && needsChecks(stored, plan.tree, rules),
       conflicts: [],
       problem: null,
     };
@@ -250,6 +245,7 @@ async function merge(desk: Desk, stored: StoredTask, body: (typeof MergeTask)['_
       left: [],
       tree: null,
       checked: null,
+      needsChecks: false,
       conflicts: Array.isArray(files) ? files.map(String) : [],
       problem: error.hint === undefined ? error.message : `${error.message}\n${error.hint}`,
     };

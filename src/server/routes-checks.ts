@@ -1,14 +1,15 @@
 // server/routes-checks.ts: the checks of a project on what was chosen of a task.
-import { StartChecks } from '../protocol/api.ts';
+import { StartChecks } from '../protocol/api-review.ts';
 import { ApiChecks, ChecksStopped } from '../protocol/api-checks.ts';
-import { readCheckLog, readChecks } from '../store/checks.ts';
+import { readBoundedLog } from '../store/bounded-log.ts';
+import { checkLogPath, readChecks } from '../store/checks.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { suggestionsFor } from '../tasks/check-suggestions.ts';
 import { mergeRules } from '../tasks/merge-checks.ts';
-import { riskyPatterns } from '../tasks/risky-patterns.ts';
 import { stopChecks } from '../tasks/stop-checks.ts';
 import type { World } from '../tasks/world.ts';
 import { route, type Route } from './route.ts';
+import { inTurns, treeRequest } from './taking.ts';
 
 /** Of what each printed, this much of its end is sent. */
 const OUTPUT_BYTES = 64 * 1024;
@@ -28,17 +29,9 @@ export const CHECK_ROUTES: readonly Route[] = [
     body: StartChecks,
     answer: ApiChecks,
     run: (desk, { ids, body }) =>
-      desk.inTurn(ids['task'] ?? '', async () => {
+      inTurns(desk, ids['task'] ?? '', body, async () => {
         const stored = await desk.task(ids['task'] ?? '', { work: true });
-        await desk.checks.start(stored, {
-          paths: [],
-          risky: [],
-          riskyPatterns: await riskyPatterns(desk.world, stored.task.project),
-          into: body.into ?? undefined,
-          create: body.create,
-          chosen: { changes: body.changes, files: body.files },
-          commands: body.commands,
-        });
+        await desk.checks.start(stored, { ...(await treeRequest(desk, stored, body)), commands: body.commands });
         await desk.board.touch(stored.task.id);
         return apiChecks(desk.world, stored);
       }),
@@ -79,7 +72,7 @@ async function apiChecks(world: World, stored: StoredTask): Promise<ApiChecks> {
             startedAtMs: file.startedAtMs,
             endedAtMs: file.endedAtMs,
             checks: file.checks.map(({ tail: _tail, ...check }, n) => {
-              const { text, cut } = readCheckLog(stored.paths, n, OUTPUT_BYTES);
+              const { text, cut } = readBoundedLog(checkLogPath(stored.paths, n), OUTPUT_BYTES);
               return { ...check, output: text, cut };
             }),
           },

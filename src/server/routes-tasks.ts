@@ -22,7 +22,6 @@ import { removeEntry } from '../tasks/remove.ts';
 import { searchTasks } from '../tasks/search.ts';
 import { startTasks } from '../tasks/start.ts';
 import { continueTask, restartTask, sendMessage, stopTask, withdraw } from '../tasks/steer.ts';
-import { branchRemoval } from '../tasks/task-branch.ts';
 import { apiEvent } from './live.ts';
 import { Refusal } from './refusal.ts';
 import { route, type Call, type Desk, type Route } from './route.ts';
@@ -58,7 +57,7 @@ export const TASK_ROUTES: readonly Route[] = [
     body: StartTasks,
     answer: Started,
     async run(desk, { body }) {
-      const { from, network, project, ...request } = body;
+      const { from, network, services, project, ...request } = body;
       const world = { ...desk.world, cwd: desk.places.path(project) };
       const goals = request.goals.map(({ text, name, agent }) => ({
         text,
@@ -70,7 +69,7 @@ export const TASK_ROUTES: readonly Route[] = [
         goals,
         interactive: false,
         parallel: null,
-        flags: network === undefined ? {} : { network },
+        flags: { ...(network === undefined ? {} : { network }), ...(services === undefined ? {} : { services }) },
         ...(from === undefined ? {} : { from: await desk.task(from) }),
       });
       return seen(
@@ -102,14 +101,9 @@ export const TASK_ROUTES: readonly Route[] = [
     run: ({ world, board, inTurn }, call) =>
       inTurn(idOf(call), async () => {
         const entry = await exactEntry(world, idOf(call));
-        const branches =
-          entry.kind === 'whole' && entry.stored.task.goal !== undefined
-            ? branchRemoval(world, entry.stored)
-            : async (): Promise<string[]> => [];
-        const { freedBytes } = await removeEntry(entry, { force: call.body.force });
-        const gone = await branches();
+        const { freedBytes, branches } = await removeEntry(world, entry, { force: call.body.force });
         await board.look('all');
-        return { freedBytes, branches: gone };
+        return { freedBytes, branches: [...branches] };
       }),
   }),
   route({
@@ -119,7 +113,7 @@ export const TASK_ROUTES: readonly Route[] = [
     query: {
       after: 'A sequence number.',
       before: 'A sequence number.',
-      limit: 'At most 1000, which is also what comes without it.',
+      limit: 'At most 8000, and about 4 MB; without it 1000.',
     },
     answer: ApiEvents,
     async run({ task }, call) {
@@ -127,7 +121,7 @@ export const TASK_ROUTES: readonly Route[] = [
       const { events, first, last } = readEventPage(paths.events, {
         after: number(call, 'after'),
         before: number(call, 'before'),
-        limit: Math.max(1, Math.min(1000, number(call, 'limit') ?? 1000)),
+        limit: Math.max(1, Math.min(8000, number(call, 'limit') ?? 1000)),
       });
       return { events: events.map(apiEvent), first, last };
     },

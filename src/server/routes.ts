@@ -6,9 +6,17 @@ import { CHECK_ROUTES } from './routes-checks.ts';
 import { NETWORK_ROUTES } from './routes-network.ts';
 import { openApiDocument } from './openapi.ts';
 import { route, type Route } from './route.ts';
+import { SERVICE_ROUTES } from './routes-services.ts';
 import { TASK_ROUTES } from './routes-tasks.ts';
 
-const API: readonly Route[] = [...ABOUT_ROUTES, ...TASK_ROUTES, ...CHANGE_ROUTES, ...CHECK_ROUTES, ...NETWORK_ROUTES];
+const API: readonly Route[] = [
+  ...ABOUT_ROUTES,
+  ...TASK_ROUTES,
+  ...CHANGE_ROUTES,
+  ...CHECK_ROUTES,
+  ...SERVICE_ROUTES,
+  ...NETWORK_ROUTES,
+];
 
 /** Those, and the document about them. */
 export const ROUTES: readonly Route[] = [

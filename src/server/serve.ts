@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { AgsError } from '../protocol/errors.ts';
 import { findTask } from '../tasks/find-task.ts';
+import { inWords } from '../tasks/disk-trouble.ts';
 import type { World } from '../tasks/world.ts';
 import { createCheckRuns } from './check-runs.ts';
 import { createChangeCache } from './change-cache.ts';
@@ -87,7 +88,8 @@ export async function serve(world: World, options: ServeOptions): Promise<Served
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const { now } = hall;
     if (now === null) return void response.destroy();
-    answer(now, request, response).catch((error: unknown) => {
+    answer(now, request, response).catch((thrown: unknown) => {
+      const error = inWords(world, thrown);
       if (errorAnswer(error).status === 500) options.onBug(error);
       sendError(response, error);
     });

@@ -25,6 +25,9 @@ export async function taskDetail(world: World, card: Card, stored: StoredTask): 
     run: run.number ?? 1,
     turns: run.turns ?? 0,
     sandbox: run.label,
+    backend: run.backend ?? 'native',
+    image: run.image?.reference ?? null,
+    hidden: run.hidden,
     limits: {
       maxSeconds: goal?.maxSeconds ?? null,
       maxCostMicros: goal?.maxCostMicros ?? null,

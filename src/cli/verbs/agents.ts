@@ -111,6 +111,8 @@ function programWords(program: AgentProgram | null): string {
       return 'part of ags';
     case 'installed':
       return `${program.version} (by ags)`;
+    case 'image':
+      return `${program.version} (in the image)`;
     case 'host':
       return `${program.version ?? 'unknown version'} (yours: ${program.path})`;
   }

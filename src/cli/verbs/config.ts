@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
+import { imageText } from '../../config/asks.ts';
 import type { ConfigInput, EffectiveConfig } from '../../config/effective.ts';
 import { formatHookCommand } from '../../config/hook-asks.ts';
 import { LIMIT_KINDS, LIMIT_NAMES } from '../../config/limits.ts';
@@ -84,6 +85,9 @@ function rowsOf(config: EffectiveConfig): Row[] {
   const many = (name: string, list: readonly string[]): Row[] => list.map((value, i) => one(`${name}[${i}]`, value));
   return [
     one('user', config.user),
+    one('backend', config.backend),
+    one('image', imageText(config.image)),
+    one('runtime', config.runtime ?? 'the default'),
     one('workspace', config.workspace),
     one('tools.defaults', config.toolDefaults),
     ...many('tools', config.toolDirs),

@@ -3,7 +3,7 @@ import { EXIT } from '../../protocol/errors.ts';
 import type { Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'let an agent that stopped, failed or was killed go on where it was',
+  summary: 'let an agent that stopped, failed or was killed go on',
   usage: 'continue [task]',
   about: 'In the same conversation and over the same files. To say more than "go on": ags send.',
   examples: ['ags continue', 'ags continue fix-date-tests'],

@@ -6,14 +6,26 @@ import type { Verb } from '../verb.ts';
 
 const verb: Verb = {
   summary: 'say what works on this machine and what does not',
-  usage: 'doctor [--json]',
+  usage: 'doctor [--attack [--backend <name>]] [--json]',
   about:
-    'Starts a small sandbox and asks it from inside whether every protection is in force. Changes nothing.\nWhatever is not in order comes with the command that puts it right. Ends with 0 if "ags exec" works here, else with 9.',
-  examples: ['ags doctor', 'ags doctor --json'],
-  options: { json: { type: 'boolean', about: 'print one JSON document' } },
+    'Starts a small sandbox and asks it from inside whether every protection is in force. Changes nothing.\nWhatever is not in order comes with the command that puts it right. Ends with 0 if "ags exec" works here, else with 9.\nWith --attack, sandboxes made as those of your tasks are attacked in every known way, for real, among things of ours that notice when they are touched. Ends with 0 if every attempt was stopped or limited as promised, else with 1. See SECURITY.md.',
+  examples: ['ags doctor', 'ags doctor --json', 'ags doctor --attack', 'ags doctor --attack --backend docker'],
+  options: {
+    attack: { type: 'boolean', about: 'attack a sandbox as your tasks have it, and say what happened' },
+    backend: { type: 'string', value: 'auto|native|docker|podman', about: 'with --attack: what builds the sandbox' },
+    json: { type: 'boolean', about: 'print one JSON document' },
+  },
   async run({ values, positionals }, ctx) {
     if (positionals.length > 0)
       throw new AgsError('usage.invalid', 'ags doctor takes no arguments.', { hint: 'See: ags doctor --help' });
+    if (values['attack'] === true) {
+      const { attackHere } = await import('../attack-report.ts');
+      return attackHere(values, ctx);
+    }
+    if (values['backend'] !== undefined)
+      throw new AgsError('usage.invalid', '--backend goes with --attack.', {
+        hint: 'What is said without it is about all backends: ags doctor',
+      });
     const diagnosis = await diagnose(ctx.world);
     ctx.stdout.write(
       values['json'] === true ? `${JSON.stringify(diagnosis, null, 2)}\n` : pageOf(diagnosis, ctx.colour),

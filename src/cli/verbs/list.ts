@@ -63,6 +63,7 @@ function show(listing: Listing, all: boolean, ctx: Context): void {
 export function taskTable(tasks: readonly TaskRow[], projects: boolean, paint: Paint, ctx: Context): string {
   const nowMs = ctx.now().getTime();
   const sizes = tasks.some((task) => task.sizeBytes !== undefined);
+  const attacked = tasks.some((task) => task.attacked !== null);
   const head = (text: string): Cell => ({ text, paint: (shown) => paint('dim', shown) });
   const rows = (commandWidth: number): Cell[][] => [
     [
@@ -71,6 +72,7 @@ export function taskTable(tasks: readonly TaskRow[], projects: boolean, paint: P
       head('CHANGES'),
       head('AGE'),
       ...(sizes ? [head('SIZE')] : []),
+      ...(attacked ? [head('ATTACKED')] : []),
       ...(projects ? [head('PROJECT')] : []),
       head('WHAT'),
     ],
@@ -80,6 +82,7 @@ export function taskTable(tasks: readonly TaskRow[], projects: boolean, paint: P
       changesOf(task),
       task.startedAtMs === 0 ? '' : age(nowMs - task.startedAtMs),
       ...(sizes ? [formatSize(task.sizeBytes ?? 0)] : []),
+      ...(attacked ? [attackedCell(task, paint, nowMs)] : []),
       ...(projects ? [task.project === null ? '' : basename(task.project)] : []),
       cut(whatOf(task), commandWidth),
     ]),
@@ -120,6 +123,13 @@ function stateCell(task: TaskRow, paint: Paint): Cell {
   const { word, style } = STATES[task.state];
   if (task.state === 'stopped' && !task.changed) return { text: 'stopped', paint: (text) => paint('dim', text) };
   return { text: word, paint: (text) => paint(style, text) };
+}
+
+/** How a sandbox like its own fared: "200/200 2h". */
+function attackedCell({ attacked }: TaskRow, paint: Paint, nowMs: number): Cell {
+  if (attacked === null) return '';
+  const { held, of, atMs } = attacked;
+  return { text: `${held}/${of} ${age(nowMs - atMs)}`, paint: (text) => paint(held === of ? 'green' : 'red', text) };
 }
 
 const STATES = {

@@ -22,7 +22,7 @@ const verb: Verb = {
   passthrough: true,
   options: { ...OPTIONS, json: { type: 'boolean', about: 'print one JSON document, complete and with all values' } },
   async run(args, ctx) {
-    const command = args.positionals.length > 0 ? args.positionals : [ctx.world.shell];
+    const command = args.positionals;
     if (command[0] === '')
       throw new AgsError('usage.invalid', 'The command is empty.', { hint: 'For example: ags plan -- npm test' });
     const terminal = { any: ctx.stdin.isTTY || ctx.stdout.isTTY || ctx.stderr.isTTY, stdin: ctx.stdin.isTTY };
@@ -38,7 +38,22 @@ const verb: Verb = {
 export default verb;
 
 function planDocument(view: PlanView): unknown {
-  const { label, project, workspace, command, spec, launch, limits, hidden, trackedSecrets, notices } = view;
+  const {
+    label,
+    project,
+    workspace,
+    command,
+    spec,
+    launch,
+    beside,
+    docker,
+    compose,
+    limits,
+    hidden,
+    trackedSecrets,
+    notices,
+    services,
+  } = view;
   return {
     label,
     project: {
@@ -52,9 +67,13 @@ function planDocument(view: PlanView): unknown {
     hidden,
     trackedSecrets,
     notices,
+    services,
+    docker,
+    compose,
     limits,
     spec,
     argv: launch.argv,
+    beside,
     bwrapArgs: launch.bwrapArgs,
     staged: launch.staged,
     files: launch.files,

@@ -1,10 +1,12 @@
 // cli/verbs/rm.ts: `ags rm <task>...`: throw tasks away.
 // Invariant: everything is looked at, and asked about, before the first task is removed.
+import { existsSync } from 'node:fs';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatSize } from '../../lib/units.ts';
 import type { TaskEntry } from '../../tasks/entries.ts';
 import { findEntry } from '../../tasks/find-task.ts';
 import { describeTask, type TaskRow } from '../../tasks/list.ts';
+import { openedDirectory } from '../../tasks/opened-directory.ts';
 import { isRunning, removeEntry } from '../../tasks/remove.ts';
 import { count } from '../format.ts';
 import type { Context, Verb } from '../verb.ts';
@@ -30,26 +32,21 @@ const verb: Verb = {
     const wanted = values['yes'] === true ? entries : await askEach(entries, json, ctx);
     const removed: { name: string; freedBytes: number }[] = [];
     for (const entry of wanted) {
-      const removeBranches = await branchesOf(entry, ctx);
-      const { freedBytes } = await removeEntry(entry, { force });
-      const branches = await removeBranches();
+      const { freedBytes, branches } = await removeEntry(ctx.world, entry, { force });
       removed.push({ name: entry.id, freedBytes });
       if (!json)
         ctx.stdout.write(
           `Removed ${entry.id}${branches.length === 0 ? '' : ` and branch ${branches.join(', ')}`}, ${formatSize(freedBytes)} freed.\n`,
         );
+      // Somebody may have worked there.
+      const opened = openedDirectory(ctx.world, entry.id);
+      if (existsSync(opened)) ctx.stderr.write(`ags: What was opened of it is still there: ${opened}\n`);
     }
     if (json) ctx.stdout.write(`${JSON.stringify({ removed }, null, 2)}\n`);
     return wanted.length === entries.length ? EXIT.done : EXIT.failed;
   },
 };
 export default verb;
-
-async function branchesOf(entry: TaskEntry, ctx: Context): Promise<() => Promise<string[]>> {
-  if (entry.kind !== 'whole' || entry.stored.task.goal === undefined) return async () => [];
-  const { branchRemoval } = await import('../../tasks/task-branch.ts');
-  return branchRemoval(ctx.world, entry.stored);
-}
 
 function refuseRunning(entries: readonly TaskEntry[]): void {
   const running = entries.filter(isRunning);

@@ -22,8 +22,7 @@ const verb: Verb = {
       const { openGuest } = await import('../guest-terminal.ts');
       return (await openGuest(ctx, beside, { do: 'shell', argv: args.positionals.slice(1) })) ?? EXIT.done;
     }
-    const command = args.positionals.length > 0 ? args.positionals : [ctx.world.shell];
-    return runInSandbox('shell', command, runFlags(args), args, ctx);
+    return runInSandbox('shell', args.positionals, runFlags(args), args, ctx);
   },
 };
 export default verb;

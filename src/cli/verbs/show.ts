@@ -41,6 +41,7 @@ async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<vo
     ...(facts.goal === null ? [] : [['goal', cut(facts.goal.split('\n')[0] ?? '', 300)] as [string, string]]),
     ...(facts.agent === null ? [] : [['agent', facts.agent] as [string, string]]),
     ['project', facts.project],
+    ...(facts.imported === null ? [] : [['imported', facts.imported] as [string, string]]),
     ...(facts.base === null ? [] : [['from', facts.base] as [string, string]]),
     [
       'time',
@@ -51,6 +52,8 @@ async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<vo
     ...(facts.checks === null ? [] : [['checks', checksText(facts.checks, ctx)] as [string, string]]),
     ...(facts.denied.length === 0 ? [] : [['refused', facts.denied.join(', ')] as [string, string]]),
     ...(facts.sandbox === '' ? [] : [['sandbox', facts.sandbox] as [string, string]]),
+    ...(facts.attacked === null ? [] : [['attacked', attackedText(facts.attacked, ctx)] as [string, string]]),
+    ...(facts.image === null ? [] : [['image', facts.image] as [string, string]]),
   ];
   ctx.stdout.write(
     `${paint('bold', visible(facts.name))}\n${meanings(rows.map(([name, value]) => [name, visible(value)]))}`,
@@ -69,6 +72,10 @@ function checksText({ state, passed, of, name, line, endedAtMs }: NonNullable<Fa
   return `${state}${which}, ${passed} of ${of} passed${ago}`;
 }
 
+function attackedText({ held, of, atMs }: NonNullable<Facts['attacked']>, ctx: Context): string {
+  return `a sandbox like this, ${age(ctx.now().getTime() - atMs)} ago: ${held} of ${of} attempts stopped or limited`;
+}
+
 /** What a person would want to do next, as commands. */
 export function nextSteps({ task, run, live }: StoredTask): string {
   const { name } = task;
@@ -79,7 +86,9 @@ export function nextSteps({ task, run, live }: StoredTask): string {
         ? [`ags logs -f ${name}`, `ags stop ${name}`]
         : [
             ...(run.result == null ? [] : [`ags diff ${name}`, `ags merge ${name}`]),
-            ...(task.goal === undefined || run.layers === undefined ? [] : [`ags send ${name} "<message>"`]),
+            ...(task.goal === undefined || (run.layers ?? run.begins) === undefined
+              ? []
+              : [`ags send ${name} "<message>"`]),
             ...(task.goal === undefined || run.state === 'ready' ? [] : [`ags restart ${name}`]),
           ];
   return steps.length === 0 ? '' : `ags: next: ${steps.join(' · ')}\n`;

@@ -1,0 +1,43 @@
+// cli/editors.ts: editors that can open a directory, and how. Plain data.
+// Invariant: no argument makes an editor trust what it opens.
+
+export interface Editor {
+  readonly title: string;
+  readonly program: string;
+  readonly family: 'vscode' | 'jetbrains' | 'other';
+}
+
+const editor = (title: string, program: string, family: Editor['family']): Editor => ({ title, program, family });
+
+/** In the order in which they are looked for. */
+export const EDITORS: Readonly<Record<string, Editor>> = {
+  code: editor('Visual Studio Code', 'code', 'vscode'),
+  cursor: editor('Cursor', 'cursor', 'vscode'),
+  windsurf: editor('Windsurf', 'windsurf', 'vscode'),
+  codium: editor('VSCodium', 'codium', 'vscode'),
+  idea: editor('IntelliJ IDEA', 'idea', 'jetbrains'),
+  pycharm: editor('PyCharm', 'pycharm', 'jetbrains'),
+  webstorm: editor('WebStorm', 'webstorm', 'jetbrains'),
+  goland: editor('GoLand', 'goland', 'jetbrains'),
+  rustrover: editor('RustRover', 'rustrover', 'jetbrains'),
+  clion: editor('CLion', 'clion', 'jetbrains'),
+  phpstorm: editor('PhpStorm', 'phpstorm', 'jetbrains'),
+  rubymine: editor('RubyMine', 'rubymine', 'jetbrains'),
+  zed: editor('Zed', 'zed', 'other'),
+};
+
+/** `inside`: the directory in the dev container; null: it is opened as it is, on this machine. */
+export function editorArguments({ family }: Editor, directory: string, inside: string | null): string[] {
+  if (family !== 'vscode') return [directory];
+  if (inside === null) return ['--new-window', directory];
+  const place = Buffer.from(directory).toString('hex');
+  return ['--new-window', '--folder-uri', `vscode-remote://dev-container+${place}${inside}`];
+}
+
+/** What keeps an editor from running what it opens. */
+export const TRUST_WORDS: Readonly<Record<Editor['family'], string>> = {
+  vscode:
+    'It asks whether you trust the authors: say no. In restricted mode it runs no task, setting or extension of theirs.',
+  jetbrains: 'It asks whether you trust the project: preview it in safe mode.',
+  other: 'What it runs of a project by itself is up to its settings.',
+};

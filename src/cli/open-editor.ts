@@ -1,0 +1,100 @@
+// cli/open-editor.ts: make the directory of a task, say what is in it, and start an editor on it.
+import { spawn } from 'node:child_process';
+import { basename } from 'node:path';
+import { AgsError, EXIT } from '../protocol/errors.ts';
+import { visible } from '../lib/sanitize.ts';
+import { findProgram } from '../sandbox/host.ts';
+import type { StoredTask } from '../store/tasks.ts';
+import { openTask, type OpenedTask } from '../tasks/open-task.ts';
+import { EDITORS, editorArguments, TRUST_WORDS, type Editor } from './editors.ts';
+import { count, shellLine } from './format.ts';
+import { readVersion } from './version.ts';
+import type { Context } from './verb.ts';
+
+export interface OpenWish {
+  readonly ide: string | null;
+  readonly devContainer: boolean;
+  readonly fresh: boolean;
+  readonly print: boolean;
+  readonly json: boolean;
+}
+
+const MOST_NAMES = 10;
+
+export async function openInEditor(ctx: Context, task: StoredTask, wish: OpenWish): Promise<number> {
+  const opened = await openTask(ctx.world, task, {
+    fresh: wish.fresh,
+    devContainer: wish.devContainer ? { agsPackage: `@ags/cli@${readVersion()}`, services: [] } : null,
+  });
+  const found = findEditor(ctx, wish.ide);
+  const argv = found === null ? null : [found.path, ...argumentsFor(found.editor, opened, wish)];
+  if (wish.json) ctx.stdout.write(`${JSON.stringify({ ...opened, command: argv }, null, 2)}\n`);
+  else {
+    ctx.stdout.write(`${opened.directory}\n`);
+    for (const line of remarks(opened, task)) ctx.stderr.write(`ags: ${line}\n`);
+  }
+  if (wish.print || wish.json) return EXIT.done;
+  if (argv === null || found === null) {
+    const editor = EDITORS[wish.ide ?? 'code'];
+    if (editor !== undefined)
+      ctx.stderr.write(
+        `ags: There is no ${wish.ide === null ? 'editor that ags knows' : editor.program} in PATH. It would be: ${shellLine([editor.program, ...argumentsFor(editor, opened, wish)])}\n`,
+      );
+    return wish.ide === null ? EXIT.done : EXIT.unavailable;
+  }
+  ctx.stderr.write(
+    `ags: ${found.editor.title}: ${wish.devContainer ? IN_CONTAINER : TRUST_WORDS[found.editor.family]}\n`,
+  );
+  await start(argv, ctx);
+  return EXIT.done;
+}
+
+const IN_CONTAINER = 'open the directory in its dev container if it does not do so by itself.';
+
+function argumentsFor(editor: Editor, { directory }: OpenedTask, { devContainer }: OpenWish): string[] {
+  return editorArguments(editor, directory, devContainer ? `/workspaces/${basename(directory)}` : null);
+}
+
+function remarks({ kept, commit, leftOut, risky }: OpenedTask, { task }: StoredTask): string[] {
+  return [
+    ...(kept === null || kept === commit
+      ? []
+      : [`${task.name} has gone on since this directory was made. To make it anew: ags open ${task.name} --fresh`]),
+    ...leftOut.map(
+      ({ path, why }) =>
+        `${path} is not there: it ${why}, and editors act on it on this machine. With one of ours: --devcontainer`,
+    ),
+    ...(risky.length === 0
+      ? []
+      : [
+          `${count(risky.length, 'file')} of the agent can run code on this machine: ${risky
+            .slice(0, MOST_NAMES)
+            .map((path) => visible(path))
+            .join(', ')}${risky.length > MOST_NAMES ? ', ...' : ''}`,
+        ]),
+  ];
+}
+
+function findEditor(ctx: Context, ide: string | null): { editor: Editor; path: string } | null {
+  // A relative entry would be a program of whatever directory this is called in.
+  const dirs = (ctx.env['PATH'] ?? '').split(':').filter((dir) => dir.startsWith('/'));
+  for (const [name, editor] of Object.entries(EDITORS)) {
+    const path = ide === null || ide === name ? findProgram(editor.program, dirs) : null;
+    if (path !== null) return { editor, path };
+  }
+  return null;
+}
+
+/** It goes on without us, and not from the agent's directory. */
+function start([program = '', ...args]: readonly string[], ctx: Context): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { cwd: ctx.home, detached: true, stdio: 'ignore' });
+    child.once('error', (cause) =>
+      reject(new AgsError('backend.unavailable', `${program} could not be started: ${cause.message}`, { cause })),
+    );
+    child.once('spawn', () => {
+      child.unref();
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,54 @@
+// cli/verbs/devcontainer.ts: `ags devcontainer init`.
+import { AgsError, EXIT } from '../../protocol/errors.ts';
+import type { Verb } from '../verb.ts';
+
+const verb: Verb = {
+  summary: 'write a .devcontainer for editors, with the rules of a sandbox',
+  usage: 'devcontainer init [--service <name,...>] [--docker] [--force]',
+  about:
+    'Visual Studio Code, JetBrains and @devcontainers/cli open the project in a container without root, capabilities or network; the gateway lets through what .devcontainer/allow-list.txt names, which is made from the rules of this project. The project is your own directory there, not a copy: for work that you want to review first, use a task.',
+  examples: [
+    'ags devcontainer init',
+    'ags devcontainer init --service postgres,redis',
+    'ags devcontainer init --docker',
+    'ags devcontainer init --force',
+    'devcontainer up --workspace-folder .',
+  ],
+  options: {
+    service: {
+      type: 'string',
+      multiple: true,
+      value: 'name,...',
+      about: 'beside it, besides what "services:" names: postgres, mariadb, redis, valkey',
+    },
+    docker: { type: 'boolean', about: 'with an engine of its own beside it, also where "docker:" does not say so' },
+    force: { type: 'boolean', about: 'replace files that are there' },
+    json: { type: 'boolean', about: 'print one JSON document' },
+  },
+  async run({ values, positionals }, ctx) {
+    if (positionals.length !== 1 || positionals[0] !== 'init')
+      throw new AgsError('usage.invalid', 'ags devcontainer takes one word: init.', {
+        hint: 'For example: ags devcontainer init --service postgres',
+      });
+    const [{ initDevContainer }, { readVersion }] = await Promise.all([
+      import('../../tasks/devcontainer.ts'),
+      import('../version.ts'),
+    ]);
+    const services = Array.isArray(values['service']) ? values['service'].flatMap((one) => one.split(',')) : [];
+    const written = await initDevContainer(ctx.world, {
+      services,
+      docker: values['docker'] === true,
+      force: values['force'] === true,
+      agsPackage: `@ags/cli@${readVersion()}`,
+    });
+    if (values['json'] === true) ctx.stdout.write(`${JSON.stringify(written, null, 2)}\n`);
+    else {
+      ctx.stdout.write(written.files.map((file) => `${file}\n`).join(''));
+      for (const one of written.leftOut) ctx.stderr.write(`ags: left out: ${one}\n`);
+      if (written.docker !== null) ctx.stderr.write(`ags: docker: ${written.docker}.\n`);
+      ctx.stderr.write('ags: Open the project in your editor, or: devcontainer up --workspace-folder .\n');
+    }
+    return EXIT.done;
+  },
+};
+export default verb;

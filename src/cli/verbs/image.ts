@@ -1,0 +1,173 @@
+// cli/verbs/image.ts: `ags image`: images that sandboxes stand on.
+import { IMAGE, WORDS } from '../../protocol/config-words.ts';
+import { AgsError, EXIT } from '../../protocol/errors.ts';
+import { visible } from '../../lib/sanitize.ts';
+import { formatDuration, formatSize } from '../../lib/units.ts';
+import { shortId } from '../../sandbox/image.ts';
+import type { BuildOptions, Built } from '../../tasks/image-build.ts';
+import { openImages, type Images } from '../../tasks/images.ts';
+import { insideDevContainer } from '../../tasks/inside-dev-container.ts';
+import { agentNamed } from '../agent-name.ts';
+import { createPaint } from '../colour.ts';
+import { age, cut, table } from '../format.ts';
+import { inProject } from '../run-options.ts';
+import type { Arguments, Context, Verb } from '../verb.ts';
+
+const verb: Verb = {
+  summary: 'build, fetch, list and remove images that sandboxes stand on',
+  usage: 'image {build|pull|list|rm} [base|project|name...] [options]',
+  about:
+    'With "image:" or "dockerfile:" in the configuration, or --image, a sandbox has the programs of an image in place of those of this machine; that needs a container backend. "build" makes the image of the project, or, if there is none, the base image of ags: usual tools, Node, the agents you name. Steps of a build reach what the rules allow, through the gateway. "pull" lets the engine fetch one, over its own network.',
+  examples: [
+    'ags image build',
+    'ags image build base --agent claude,codex',
+    'ags image build base --from packages',
+    'ags image pull debian:12',
+    'ags image list',
+    'ags image rm ags-base',
+  ],
+  options: {
+    agent: { type: 'string', multiple: true, value: 'name,...', about: 'build base: agents to install in it' },
+    from: {
+      type: 'string',
+      value: 'image',
+      about: 'build base: what it stands on: an image, or "packages" (made of Debian packages by mmdebstrap)',
+    },
+    'no-cache': { type: 'boolean', about: 'build: every step anew' },
+    pull: { type: 'boolean', about: 'build: fetch what it stands on anew' },
+    backend: { type: 'string', value: 'docker|podman', about: 'whose images' },
+    project: { type: 'string', value: 'directory', about: 'work here instead of the current directory' },
+    json: { type: 'boolean', about: 'print one JSON document' },
+  },
+  async run(args, ctx) {
+    const [word = 'list', ...names] = args.positionals;
+    if (insideDevContainer(ctx.world)) return (await import('../image-inside.ts')).imageInside(word, names, ctx);
+    const images = await openImages(
+      inProject(args, ctx),
+      typeof args.values['backend'] === 'string' ? args.values['backend'] : null,
+    );
+    switch (word) {
+      case 'build':
+        return build(images, names, args, ctx);
+      case 'pull':
+        return pull(images, names, args, ctx);
+      case 'list':
+        return list(images, args, ctx);
+      case 'rm':
+        return remove(images, names, args, ctx);
+      default:
+        throw new AgsError('usage.invalid', `ags image has no "${visible(word)}".`, { hint: 'See: ags image --help' });
+    }
+  },
+};
+export default verb;
+
+async function build(images: Images, names: readonly string[], args: Arguments, ctx: Context): Promise<number> {
+  const { values } = args;
+  const [what] = names;
+  if (names.length > 1 || (what !== undefined && what !== 'base' && what !== 'project'))
+    throw new AgsError('usage.invalid', `There is "base" and "project" to build, not "${visible(names.join(' '))}".`);
+  const from = values['from'];
+  if (typeof from === 'string' && !IMAGE.test(from))
+    throw new AgsError('usage.invalid', `--from needs ${WORDS.image}.`);
+  const agents = ((values['agent'] as string[] | undefined) ?? []).flatMap((text) => text.split(',')).map(agentNamed);
+  const ofBase = agents.length > 0 || from !== undefined;
+  const began = ctx.now().getTime();
+  const options: BuildOptions = {
+    noCache: values['no-cache'] === true,
+    pull: values['pull'] === true,
+    say: (text) => void ctx.stderr.write(`${visible(text)}\n`),
+    onStep: ({ at, of, text }) =>
+      void ctx.stderr.write(`${elapsed(ctx, began).padStart(6)}  ${at}/${of}  ${cut(text, 100)}\n`),
+  };
+  const built = await images.build(
+    what ?? (ofBase ? 'base' : 'either'),
+    { agents, from: typeof from === 'string' ? from : null },
+    options,
+  );
+  report(built, elapsed(ctx, began), args, ctx);
+  return EXIT.done;
+}
+
+function report({ image, already }: Built, time: string, { values }: Arguments, ctx: Context): void {
+  const { reference, id, bytes } = image;
+  if (values['json'] === true) {
+    ctx.stdout.write(`${JSON.stringify({ reference, id, bytes, already }, null, 2)}\n`);
+    return;
+  }
+  const facts = `${shortId(id)}, ${formatSize(bytes)}`;
+  ctx.stdout.write(
+    already
+      ? `${reference} is there already, made from the same (${facts}).\n`
+      : `${reference} is ready (${facts}, ${time}).\n`,
+  );
+}
+
+function elapsed(ctx: Context, began: number): string {
+  return formatDuration(Math.round((ctx.now().getTime() - began) / 1000));
+}
+
+async function pull(images: Images, names: readonly string[], args: Arguments, ctx: Context): Promise<number> {
+  for (const name of some(names, 'pull', 'debian:12')) {
+    if (!IMAGE.test(name)) throw new AgsError('usage.invalid', `"${visible(name)}" is not the name of an image.`);
+    const began = ctx.now().getTime();
+    const image = await images.pull(name, (text) => void ctx.stderr.write(`${visible(text)}\n`));
+    report({ image, already: false }, elapsed(ctx, began), args, ctx);
+  }
+  return EXIT.done;
+}
+
+async function list(images: Images, { values }: Arguments, ctx: Context): Promise<number> {
+  const rows = await images.list();
+  if (values['json'] === true) {
+    const document = rows.map(({ reference, id, what, bytes, project, agents }) => ({
+      reference,
+      id,
+      what,
+      bytes,
+      project,
+      agents,
+    }));
+    ctx.stdout.write(`${JSON.stringify({ images: document }, null, 2)}\n`);
+    return EXIT.done;
+  }
+  if (rows.length === 0) {
+    ctx.stderr.write('There is no image of ags yet. To make one: ags image build\n');
+    return EXIT.done;
+  }
+  const paint = createPaint(ctx.colour);
+  const head = ['IMAGE', 'ID', 'WHAT', 'SIZE', 'AGE', 'OF'].map((text) => ({
+    text,
+    paint: (word: string) => paint('bold', word),
+  }));
+  ctx.stdout.write(
+    table([
+      head,
+      ...rows.map((row) => [
+        visible(row.reference),
+        shortId(row.id),
+        visible(row.what),
+        formatSize(row.bytes),
+        age(ctx.now().getTime() - row.createdAtMs),
+        visible(row.project ?? row.agents ?? ''),
+      ]),
+    ]),
+  );
+  return EXIT.done;
+}
+
+async function remove(images: Images, names: readonly string[], args: Arguments, ctx: Context): Promise<number> {
+  const removed: string[] = [];
+  for (const name of some(names, 'rm', 'ags-base')) {
+    await images.remove(name);
+    removed.push(name);
+    if (args.values['json'] !== true) ctx.stdout.write(`Removed ${visible(name)}.\n`);
+  }
+  if (args.values['json'] === true) ctx.stdout.write(`${JSON.stringify({ removed }, null, 2)}\n`);
+  return EXIT.done;
+}
+
+function some(names: readonly string[], word: string, example: string): readonly string[] {
+  if (names.length > 0) return names;
+  throw new AgsError('usage.invalid', 'Which image?', { hint: `For example: ags image ${word} ${example}` });
+}

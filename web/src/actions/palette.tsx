@@ -18,8 +18,10 @@ interface Entry {
 }
 
 const MOST = 60;
+const focus = (box: HTMLInputElement | null): void => box?.focus();
 
-export default function Palette({ onClose }: { onClose: () => void }): ReactNode {
+/** Loaded with the page, and in the box at once: what is typed on must not be taken for keys of the page behind it. */
+export function Palette({ onClose }: { onClose: () => void }): ReactNode {
   const [words, setWords] = useState('');
   const [at, setAt] = useState(0);
   const entries = useEntries();
@@ -51,6 +53,7 @@ export default function Palette({ onClose }: { onClose: () => void }): ReactNode
           className="fixed top-[12vh] left-1/2 z-50 flex max-h-[70vh] w-[calc(100vw-2rem)] max-w-xl -translate-x-1/2 flex-col overflow-hidden rounded-lg border border-line bg-bg shadow-pop outline-none"
         >
           <input
+            ref={focus}
             type="text"
             role="combobox"
             aria-expanded

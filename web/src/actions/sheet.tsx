@@ -5,7 +5,7 @@ import { AllKeys, Keys } from './keys.tsx';
 import { ACTION_IDS, ACTIONS, useKeysOf } from './registry.ts';
 import type { Scope } from './registry.ts';
 
-export default function ShortcutSheet({ onClose }: { onClose: () => void }): ReactNode {
+export function ShortcutSheet({ onClose }: { onClose: () => void }): ReactNode {
   const keysOf = useKeysOf();
   const scopes = [...new Set(ACTION_IDS.map((id) => ACTIONS[id].scope))] as Scope[];
   return (

@@ -2,17 +2,20 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ApiAbout, ApiBranches, ApiProject, ApiTaskDetail, ApiTasks } from '../../../src/protocol/api.ts';
+import type { ApiConfiguredServices } from '../../../src/protocol/api-services.ts';
 import { api } from './client.ts';
 
 export const keys = {
   about: ['about'] as const,
   projects: ['projects'] as const,
   branches: (project: string) => ['branches', project] as const,
+  services: (project: string) => ['services', project] as const,
   tasks: ['tasks'] as const,
   search: (project: string, q: string) => ['search', project, q] as const,
   task: (task: string) => ['task', task] as const,
   changes: (task: string) => ['changes', task] as const,
   checks: (task: string) => ['checks', task] as const,
+  trial: (task: string) => ['trial', task] as const,
   network: (project: string, task: string | null) => ['network', project, task] as const,
   storage: ['storage'] as const,
 };
@@ -32,6 +35,13 @@ export const useBranches = (project: string): UseQueryResult<ApiBranches> =>
   useQuery({
     queryKey: keys.branches(project),
     queryFn: async () => api.branches(project),
+    staleTime: 10_000,
+  });
+
+export const useProjectServices = (project: string): UseQueryResult<ApiConfiguredServices> =>
+  useQuery({
+    queryKey: keys.services(project),
+    queryFn: async () => api.projectServices(project),
     staleTime: 10_000,
   });
 

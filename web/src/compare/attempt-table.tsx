@@ -1,7 +1,8 @@
 // web/src/compare/attempt-table.tsx: the two attempts beside each other, fact by fact.
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { ApiChanges, ApiTaskDetail } from '../../../src/protocol/api.ts';
+import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
+import type { ApiChanges } from '../../../src/protocol/api-review.ts';
 import { canRun } from '../review/choice.ts';
 import { useTaskActions } from '../tasks/task-actions.tsx';
 import { cleanLine } from '../text/clean.ts';
@@ -19,18 +20,18 @@ export interface Side {
 export function AttemptTable({ a, b }: { a: Side; b: Side }): ReactNode {
   const row = (name: string, show: (side: Side) => ReactNode): ReactNode => (
     <tr className="border-t border-line">
-      <th scope="row" className="py-1.5 pr-4 text-left text-sm font-normal whitespace-nowrap text-muted">
+      <th scope="row" className="py-1.5 pr-2 text-left text-sm font-normal text-muted sm:pr-4">
         {name}
       </th>
-      <td className="py-1.5 pr-4">{show(a)}</td>
-      <td className="py-1.5">{show(b)}</td>
+      <td className="py-1.5 pr-2 wrap-anywhere sm:pr-4">{show(a)}</td>
+      <td className="py-1.5 wrap-anywhere">{show(b)}</td>
     </tr>
   );
   return (
     <table className="w-full max-w-4xl table-fixed">
       <thead>
         <tr>
-          <th scope="col" className="w-44">
+          <th scope="col" className="w-20 sm:w-44">
             <span className="unseen">What</span>
           </th>
           <Head letter="A" task={a.task} />
@@ -46,13 +47,13 @@ export function AttemptTable({ a, b }: { a: Side; b: Side }): ReactNode {
           <ChecksWords checks={task.checks} />
         ))}
         {row('Time, cost', ({ task }) => (
-          <span className="flex gap-3">
+          <span className="flex flex-wrap gap-x-3">
             <Elapsed from={task.startedAtMs} to={task.endedAtMs} />
             <Cost costMicros={task.costMicros} tokens={task.tokens} />
           </span>
         ))}
         {row('Files, lines', ({ changes }) => (
-          <span className="flex gap-3">
+          <span className="flex flex-wrap gap-x-3">
             {plural(changes.files.length, 'file')}
             <DiffStat added={changes.added} removed={changes.removed} />
           </span>
@@ -87,8 +88,8 @@ export function AttemptTable({ a, b }: { a: Side; b: Side }): ReactNode {
 function Head({ letter, task }: { letter: string; task: ApiTaskDetail }): ReactNode {
   const actions = useTaskActions();
   return (
-    <th scope="col" className="py-1.5 pr-4 text-left font-medium">
-      <span className="flex items-center gap-2">
+    <th scope="col" className="py-1.5 pr-2 text-left font-medium sm:pr-4">
+      <span className="flex flex-wrap items-center gap-x-2 sm:flex-nowrap">
         <span className="flex size-6 shrink-0 items-center justify-center rounded-md bg-raised font-mono text-sm">
           {letter}
         </span>
@@ -96,6 +97,7 @@ function Head({ letter, task }: { letter: string; task: ApiTaskDetail }): ReactN
           to="/p/$project/t/$task"
           params={{ project: task.project, task: task.id }}
           search={{}}
+          title={cleanLine(task.name)}
           className="min-w-0 truncate underline underline-offset-2"
         >
           {cleanLine(task.name)}

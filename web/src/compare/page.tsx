@@ -20,7 +20,7 @@ export function ComparePage(): ReactNode {
   const error = one.error ?? other.error;
   return (
     <TaskActionsProvider>
-      <div className="flex min-h-full flex-col lg:h-full">
+      <div className="flex min-h-full flex-col lg:[@media(min-height:45rem)]:h-full">
         <div className="flex min-h-12 shrink-0 items-center gap-3 border-b border-line px-4 py-2">
           <Link
             to="/p/$project"

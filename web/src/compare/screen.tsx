@@ -2,7 +2,7 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiFile } from '../../../src/protocol/api.ts';
+import type { ApiFile } from '../../../src/protocol/api-review.ts';
 import type { Layout } from '../diff/diff-view.tsx';
 import { usePreference } from '../look/preferences.ts';
 import { printOf } from '../review/choice.ts';
@@ -69,7 +69,7 @@ export function CompareScreen({ a, b }: { a: Side; b: Side }): ReactNode {
             onPick={(path, attempt) => setPicks(withPick(picks, path, attempt))}
           />
         </div>
-        <div className="flex min-h-96 min-w-0 flex-col">
+        <div className="flex min-h-96 min-w-0 flex-col lg:[@media(min-height:45rem)]:min-h-0">
           <div className="flex min-h-10 shrink-0 flex-wrap items-center gap-3 border-b border-line px-3 py-1">
             <Segments
               label="What is compared"

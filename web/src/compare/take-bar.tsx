@@ -1,9 +1,10 @@
-// web/src/compare/take-bar.tsx: takes the picked files: those of A, then those of B, each as one commit, tried before.
+// web/src/compare/take-bar.tsx: takes the picked files of both attempts as one commit, which was tried, and checked if somebody wants that.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { CircleCheck, CircleX, GitMerge, LoaderCircle, Undo2 } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import { keys } from '../api/queries.ts';
+import { CHECKS_FIRST, ChecksBar } from '../review/checks-bar.tsx';
 import { useTrial } from '../review/trial.ts';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
@@ -19,42 +20,35 @@ export function TakeBar({ a, b, files, picks }: { a: Side; b: Side; files: reado
   const fromA = wishOf(a.changes, files, picks, 'a');
   const fromB = wishOf(b.changes, files, picks, 'b');
   const into = a.changes.into.branch;
-  const trials = [
-    { letter: 'A', trial: useTrial(a.task.id, { ...fromA, into }), count: fromA.files.length },
-    { letter: 'B', trial: useTrial(b.task.id, { ...fromB, into }), count: fromB.files.length },
-  ].filter(({ count }) => count > 0);
+  // It is a merge of the first that anything is taken from; what the other one gives goes into the same commit.
+  const { task } = fromA.files.length > 0 ? a : b;
+  const besides = fromA.files.length > 0 && fromB.files.length > 0 ? { ...fromB, task: b.task.id } : null;
+  const wish = { ...(task === a.task ? fromA : fromB), besides, into };
+  const trial = useTrial(task.id, wish);
+  const tried = trial.isPlaceholderData ? undefined : trial.data;
+  // While another choice is tried, what was said of the one before stands: nothing flickers.
+  const checksFirst = trial.data?.needsChecks === true;
   const settled = async (): Promise<void> => {
-    for (const { task } of [a, b]) await client.invalidateQueries({ queryKey: keys.task(task.id) });
+    for (const one of [a.task, b.task]) await client.invalidateQueries({ queryKey: keys.task(one.id) });
     await client.invalidateQueries({ queryKey: keys.tasks });
+    await client.invalidateQueries({ queryKey: keys.trial(task.id) });
   };
   const merge = useMutation({
     mutationFn: async () => {
-      const done: string[] = [];
-      if (fromA.files.length > 0 && (await api.merge(a.task.id, { ...fromA, into })).to !== null) done.push(a.task.id);
-      try {
-        if (fromB.files.length > 0 && (await api.merge(b.task.id, { ...fromB, into })).to !== null)
-          done.push(b.task.id);
-      } catch (error) {
-        // All or nothing: half of a selection is what nobody chose.
-        for (const task of done) await api.undo(task);
-        throw error;
-      }
-      return done;
+      await api.merge(task.id, wish);
+      return task.id;
     },
     onSettled: settled,
   });
   const undo = useMutation({
-    mutationFn: async (tasks: readonly string[]) => {
-      for (const task of tasks.toReversed()) await api.undo(task);
-    },
+    mutationFn: async (merged: string) => api.undo(merged),
     onSuccess: () => {
       merge.reset();
       say('Undone');
     },
     onSettled: settled,
   });
-  const trying = trials.some(({ trial }) => trial.isFetching);
-  const problem = trials.find(({ trial }) => trial.data?.problem != null || trial.isError);
+  const problem = trial.error?.message ?? tried?.problem ?? null;
   const count = fromA.files.length + fromB.files.length;
   const { data: done } = merge;
   return (
@@ -73,25 +67,29 @@ export function TakeBar({ a, b, files, picks }: { a: Side; b: Side; files: reado
           <span className="flex items-center gap-1.5 font-medium text-ok">
             <CircleCheck size={14} aria-hidden /> Merged
           </span>
-        ) : trying ? (
+        ) : problem === null && tried === undefined ? (
           <span className="text-muted">Trying the merge…</span>
-        ) : problem === undefined ? (
+        ) : problem === null ? (
           <span className="flex items-center gap-1.5 text-ok">
             <CircleCheck size={14} aria-hidden /> Merges cleanly.
           </span>
         ) : (
           <span className="flex min-w-0 items-center gap-1.5 text-bad">
             <CircleX size={14} aria-hidden className="shrink-0" />
-            <span className="wrap-anywhere">
-              {problem.letter}: {cleanLine(problem.trial.data?.problem ?? problem.trial.error?.message ?? '')}
-            </span>
+            <span className="wrap-anywhere">{cleanLine(problem)}</span>
           </span>
         )}
       </span>
+      {count > 0 && done === undefined ? (
+        <ChecksBar task={task} selection={wish} trial={tried} first={checksFirst} />
+      ) : null}
       {done === undefined ? (
         <Button
-          look="primary"
-          disabled={count === 0 || problem !== undefined || trying || merge.isPending || into === null}
+          look={checksFirst ? 'plain' : 'primary'}
+          aria-describedby={checksFirst ? CHECKS_FIRST : undefined}
+          disabled={
+            count === 0 || tried === undefined || problem !== null || checksFirst || merge.isPending || into === null
+          }
           onClick={() => merge.mutate()}
         >
           {merge.isPending ? (
@@ -106,8 +104,8 @@ export function TakeBar({ a, b, files, picks }: { a: Side; b: Side; files: reado
           <Undo2 size={16} aria-hidden /> Undo
         </Button>
       )}
-      {merge.isError ? <Failure error={merge.error} title="Nothing was merged" /> : null}
-      {undo.isError ? <Failure error={undo.error} title="It was not undone" /> : null}
+      {merge.isError ? <Failure tight error={merge.error} title="Nothing was merged" /> : null}
+      {undo.isError ? <Failure tight error={undo.error} title="It was not undone" /> : null}
     </section>
   );
 }

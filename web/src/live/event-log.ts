@@ -5,6 +5,8 @@ import { api } from '../api/client.ts';
 import type { Live } from './socket.ts';
 
 const PAGE = 1000;
+/** Whoever goes on going back is given more each time: all that is known is folded anew for each page. */
+const MOST_EARLIER = 8000;
 const DRAW_EVERY_MS = 100;
 
 export interface EventLogState {
@@ -36,6 +38,7 @@ export function openEventLog(live: Live, task: string): EventLog {
   let closed = false;
   let catchingUp = false;
   let readingEarlier = false;
+  let earlierPage = PAGE;
 
   const last = (): number => events.at(-1)?.seq ?? 0;
   const set = (change: Partial<EventLogState>): void => {
@@ -122,14 +125,15 @@ export function openEventLog(live: Live, task: string): EventLog {
       if (readingEarlier || oldest <= first) return;
       readingEarlier = true;
       try {
-        const { events: page } = await api.events(task, { before: oldest, limit: PAGE });
+        const { events: page } = await api.events(task, { before: oldest, limit: earlierPage });
         // A page of long events ends before it is full.
         while (page.length > 0 && (page.at(-1)?.seq ?? 0) < oldest - 1) {
-          const rest = await api.events(task, { after: page.at(-1)?.seq ?? 0, limit: PAGE });
+          const rest = await api.events(task, { after: page.at(-1)?.seq ?? 0, limit: earlierPage });
           if (rest.events.length === 0) break;
           page.push(...rest.events);
         }
         events = [...page.filter(({ seq }) => seq < oldest), ...events];
+        earlierPage = Math.min(MOST_EARLIER, earlierPage * 2);
         set({ version: state.version + 1, earlier: state.earlier + 1 });
       } catch (error) {
         set({ error });

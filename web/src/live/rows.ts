@@ -1,5 +1,6 @@
 // web/src/live/rows.ts: keeps the cached lists of tasks and projects as the server says they are.
-// Invariant: however many messages come, the page is drawn a few times a second at most.
+// Invariants: however many messages come, the page is drawn a few times a second at most; an answer that was under way while messages came
+// does not take back what they said.
 import type { QueryClient } from '@tanstack/react-query';
 import type {
   ApiProject,
@@ -16,6 +17,8 @@ const DRAW_EVERY_MS = 200;
 
 export function keepRows(live: Live, client: QueryClient): void {
   const changed = new Map<string, ApiTask | null>();
+  // What was said last of each, and when.
+  const told = { tasks: new Map<string, Told<ApiTask | null>>(), projects: new Map<string, Told<ApiProject>>() };
   let timer: ReturnType<typeof setTimeout> | undefined;
   let begun = false;
   let tasksSeq = 0;
@@ -33,6 +36,7 @@ export function keepRows(live: Live, client: QueryClient): void {
     changed.clear();
   };
   const reread = (): void => {
+    for (const map of Object.values(told)) map.clear();
     void client.invalidateQueries({ queryKey: keys.tasks });
     void client.invalidateQueries({ queryKey: keys.projects });
   };
@@ -41,8 +45,11 @@ export function keepRows(live: Live, client: QueryClient): void {
     if (message.type === 'reset') reread();
     else if (message.seq <= tasksSeq) return;
     tasksSeq = message.seq;
-    if (message.type === 'task') changed.set(message.data.id, message.data);
-    else if (message.type === 'task-gone') changed.set(message.data.id, null);
+    if (message.type === 'task' || message.type === 'task-gone') {
+      const row = message.type === 'task' ? message.data : null;
+      changed.set(message.data.id, row);
+      told.tasks.set(message.data.id, { seq: message.seq, row });
+    }
     timer ??= setTimeout(draw, DRAW_EVERY_MS);
   };
   const onProject = (message: LiveMessage): void => {
@@ -51,10 +58,29 @@ export function keepRows(live: Live, client: QueryClient): void {
     projectsSeq = message.seq;
     if (message.type !== 'project') return;
     const { data } = message;
+    told.projects.set(data.id, { seq: message.seq, row: data });
     client.setQueryData<ApiProjects>(keys.projects, (old) =>
       old === undefined ? old : { ...old, projects: withProject(old.projects, data) },
     );
   };
+
+  const correct = (): void => {
+    client.setQueryData<ApiTasks>(keys.tasks, (old) => {
+      const newer = old === undefined ? [] : after(told.tasks, old.seq);
+      return old === undefined || newer.length === 0 ? old : { ...old, tasks: merged(old.tasks, new Map(newer)) };
+    });
+    client.setQueryData<ApiProjects>(keys.projects, (old) => {
+      const newer = old === undefined ? [] : after(told.projects, old.seq);
+      return old === undefined || newer.length === 0
+        ? old
+        : { ...old, projects: newer.reduce((all, [, project]) => withProject(all, project), old.projects) };
+    });
+  };
+  client.getQueryCache().subscribe((event) => {
+    if (event.type !== 'updated' || event.action.type !== 'success' || event.action.manual === true) return;
+    const [key] = event.query.queryKey as readonly unknown[];
+    if (key === keys.tasks[0] || key === keys.projects[0]) setTimeout(correct, 0);
+  });
 
   // The lists first, then what came after them: nothing is missed in between.
   const begin = async (): Promise<void> => {
@@ -73,6 +99,15 @@ export function keepRows(live: Live, client: QueryClient): void {
   const tryToBegin = (): void => void begin().catch(() => undefined);
   tryToBegin();
   live.onReturn(() => (begun ? reread() : tryToBegin()));
+}
+
+interface Told<Row> {
+  readonly seq: number;
+  readonly row: Row;
+}
+
+function after<Row>(told: ReadonlyMap<string, Told<Row>>, seq: number): [string, Row][] {
+  return [...told].filter(([, one]) => one.seq > seq).map(([id, { row }]) => [id, row]);
 }
 
 function withProject(projects: readonly ApiProject[], project: ApiProject): ApiProject[] {

@@ -23,6 +23,16 @@ export function usePreference<T>(key: string, otherwise: T): [T, (value: T) => v
   return [parse(text, otherwise), write];
 }
 
+/** One that is changed in parts: from what is remembered now, so that two changes in a row, or in two windows, do not forget each other. */
+export function useKept<T>(key: string, otherwise: T): [T, (change: (now: T) => T) => void] {
+  const [value] = usePreference(key, otherwise);
+  const change = useCallback(
+    (next: (now: T) => T) => writePreference(key, next(readPreference(key, otherwise))),
+    [key, otherwise],
+  );
+  return [value, change];
+}
+
 function raw(key: string): string | null {
   try {
     return localStorage.getItem(name(key));

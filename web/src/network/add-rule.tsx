@@ -65,7 +65,7 @@ export function AddRule({ project, onClose }: { project: string; onClose: () => 
             onChange={setScope}
           />
         </div>
-        {add.isError ? <Failure error={add.error} /> : null}
+        {add.isError ? <Failure tight error={add.error} /> : null}
         <div className="flex justify-end">
           <Button type="submit" look="primary" disabled={rule.trim() === '' || add.isPending}>
             Add the rule

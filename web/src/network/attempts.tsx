@@ -10,6 +10,7 @@ import { HostButtons, useRuleChange } from '../task/ask-card.tsx';
 import { cleanLine } from '../text/clean.ts';
 import { ago, bytes } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
+import { ruleOf } from './rule-of.ts';
 import { useNow } from '../ui/now.ts';
 
 const PAGE = 100;
@@ -28,8 +29,7 @@ export function Attempts({ attempts, project }: { attempts: readonly ApiAttempt[
     document.querySelector<HTMLElement>(`#attempt-${next}`)?.focus();
   };
   const set = (action: 'allow' | 'deny', scope: 'run' | 'project'): void => {
-    if (current !== undefined)
-      change.mutate({ action, scope, rule: current.port === 443 ? current.host : `${current.host}:${current.port}` });
+    if (current !== undefined) change.mutate({ action, scope, rule: ruleOf(current) });
   };
   useAction('network-down', () => move(1));
   useAction('network-up', () => move(-1));

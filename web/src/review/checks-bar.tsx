@@ -1,9 +1,10 @@
 // web/src/review/checks-bar.tsx: whether the checks have passed for exactly what is chosen, and the button that runs them.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { ListChecks, Square } from 'lucide-react';
-import { useState } from 'react';
-import type { ReactNode } from 'react';
-import type { ApiTaskDetail, Merged, StartChecks } from '../../../src/protocol/api.ts';
+import { useEffect, useState } from 'react';
+import type { ReactNode, Ref } from 'react';
+import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
+import type { Merged, StartChecks } from '../../../src/protocol/api-review.ts';
 import type { ApiChecks } from '../../../src/protocol/api-checks.ts';
 import { useAction } from '../actions/registry.ts';
 import { api } from '../api/client.ts';
@@ -14,15 +15,22 @@ import { ChecksWords } from '../ui/checks-words.tsx';
 import { Failure } from '../ui/states.tsx';
 import { ChecksPane } from './checks-pane.tsx';
 
-/** `trial`: of exactly this selection; undefined while it is not known. */
+/** The id of the sentence that says why it cannot be merged yet. */
+export const CHECKS_FIRST = 'checks-first';
+
+/** `trial`: of exactly this selection; undefined while it is not known. `first`: nothing is merged before they have passed. */
 export function ChecksBar({
   task,
   selection,
   trial,
+  first,
+  buttonRef,
 }: {
   task: ApiTaskDetail;
   selection: Omit<StartChecks, 'commands'>;
   trial: Merged | undefined;
+  first: boolean;
+  buttonRef?: Ref<HTMLButtonElement>;
 }): ReactNode {
   const client = useQueryClient();
   const [open, setOpen] = useState(false);
@@ -46,6 +54,7 @@ export function ChecksBar({
   const possible =
     selection.files.length > 0 && trial?.problem === null && !running && !start.isPending && !nothing && !task.live;
   useAction('checks', () => start.mutate(), possible);
+  useTrialAgain(task);
   const here = task.checks !== null && trial?.tree === task.checks.tree;
   return (
     <div className="flex flex-col gap-1 text-sm">
@@ -60,11 +69,17 @@ export function ChecksBar({
           ) : null}
         </div>
         {running ? (
-          <Button size="small" disabled={stop.isPending} onClick={() => stop.mutate()}>
+          <Button ref={buttonRef} size="small" disabled={stop.isPending} onClick={() => stop.mutate()}>
             <Square size={12} aria-hidden /> Stop
           </Button>
         ) : (
-          <Button size="small" disabled={!possible} onClick={() => start.mutate()}>
+          <Button
+            ref={buttonRef}
+            size="small"
+            look={first ? 'primary' : 'plain'}
+            disabled={!possible}
+            onClick={() => start.mutate()}
+          >
             <ListChecks size={14} aria-hidden /> Run checks
           </Button>
         )}
@@ -72,10 +87,14 @@ export function ChecksBar({
           Output
         </Button>
       </div>
-      {data?.required === true && !(here && task.checks?.state === 'passed') ? (
-        <p className="text-xs text-muted">They have to pass before it can be merged.</p>
+      {first ? (
+        <p id={CHECKS_FIRST} className="text-xs text-muted">
+          {data?.configured.length === 0
+            ? 'The project asks for checks before a merge (merge.check) and has none: write them into ags.yaml.'
+            : 'They have to pass before it can be merged.'}
+        </p>
       ) : null}
-      {start.isError ? <Failure error={start.error} title="The checks were not started" /> : null}
+      {start.isError ? <Failure tight error={start.error} title="The checks were not started" /> : null}
       <ChecksPane open={open} onClose={() => setOpen(false)} checks={data} tree={trial?.tree ?? null} />
     </div>
   );
@@ -92,6 +111,15 @@ function useChecks(task: ApiTaskDetail, open: boolean): { data: ApiChecks | unde
     refetchInterval: open && state === 'running' ? 1000 : false,
   });
   return { data };
+}
+
+/** What they said decides whether it can be merged: tried again when they have ended. */
+function useTrialAgain({ id, checks }: ApiTaskDetail): void {
+  const client = useQueryClient();
+  const endedAtMs = checks?.endedAtMs ?? null;
+  useEffect(() => {
+    if (endedAtMs !== null) void client.invalidateQueries({ queryKey: keys.trial(id) });
+  }, [client, id, endedAtMs]);
 }
 
 /** Those of the project; where there are none, what was suggested and is shown beside the button. */

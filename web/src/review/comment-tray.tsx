@@ -68,7 +68,7 @@ export function CommentTray(): ReactNode {
             </li>
           ))}
         </ul>
-        {send.isError ? <Failure error={send.error} /> : null}
+        {send.isError ? <Failure tight error={send.error} /> : null}
         <div className="mt-4 flex justify-end gap-2">
           <Button onClick={() => setOpen(false)}>Back</Button>
           <Button look="primary" disabled={send.isPending} onClick={() => send.mutate()}>

@@ -1,8 +1,8 @@
 // web/src/review/comments.ts: what a reviewer wrote to lines, kept by this browser until it is sent, and the message it becomes.
 import { useMemo } from 'react';
-import type { ApiFile } from '../../../src/protocol/api.ts';
+import type { ApiFile } from '../../../src/protocol/api-review.ts';
 import type { DiffLine, Side } from '../diff/source.ts';
-import { usePreference } from '../look/preferences.ts';
+import { useKept } from '../look/preferences.ts';
 import { printOf } from './choice.ts';
 
 export interface Comment {
@@ -31,22 +31,22 @@ export interface Comments {
 }
 
 export function useComments(task: string): Comments {
-  const [all, write] = usePreference<readonly Comment[]>(`comments.${task}`, NONE);
+  const [all, change] = useKept<readonly Comment[]>(`comments.${task}`, NONE);
   return useMemo(
     () => ({
       all,
       drafts: all.filter(({ sent }) => !sent),
       put: (comment) =>
-        write(
-          all.some(({ id }) => id === comment.id)
-            ? all.map((one) => (one.id === comment.id ? comment : one))
-            : [...all, comment],
+        change((now) =>
+          now.some(({ id }) => id === comment.id)
+            ? now.map((one) => (one.id === comment.id ? comment : one))
+            : [...now, comment],
         ),
-      drop: (id) => write(all.filter((one) => one.id !== id)),
-      markSent: () => write(all.map((one) => ({ ...one, sent: true }))),
-      dropSent: () => write(all.filter(({ sent }) => !sent)),
+      drop: (id) => change((now) => now.filter((one) => one.id !== id)),
+      markSent: () => change((now) => now.map((one) => ({ ...one, sent: true }))),
+      dropSent: () => change((now) => now.filter(({ sent }) => !sent)),
     }),
-    [all, write],
+    [all, change],
   );
 }
 

@@ -3,7 +3,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { Check, ChevronDown, ChevronRight, Eye, Minus, TriangleAlert } from 'lucide-react';
 import { useEffect, useId, useMemo, useRef, useState } from 'react';
 import type { KeyboardEvent, ReactNode } from 'react';
-import type { ApiFile } from '../../../src/protocol/api.ts';
+import type { ApiFile } from '../../../src/protocol/api-review.ts';
 import { cleanLine } from '../text/clean.ts';
 import { canRun, takenOf, takenOfAll } from './choice.ts';
 import type { Taken } from './choice.ts';
@@ -83,7 +83,7 @@ export function FileTree({ filter }: { filter: string }): ReactNode {
       tabIndex={0}
       aria-activedescendant={rows.length === 0 ? undefined : `${id}-${active}`}
       onKeyDown={onKeyDown}
-      className="group/tree min-h-0 grow overflow-y-auto px-2 pb-2 outline-offset-[-2px]"
+      className="group/tree min-h-40 shrink-0 grow basis-40 overflow-y-auto px-2 pb-2 outline-offset-[-2px]"
     >
       <div role="presentation" className="relative" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map(({ index, start }) => {

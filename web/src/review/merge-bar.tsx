@@ -1,9 +1,9 @@
 // web/src/review/merge-bar.tsx: what is taken, where to, what would happen, and the button for it.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { ChevronDown, CircleCheck, CircleX, GitBranch, GitMerge, LoaderCircle, Undo2 } from 'lucide-react';
+import { ChevronDown, GitBranch, GitMerge, LoaderCircle, Undo2 } from 'lucide-react';
 import { useRef, useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiTaskDetail, Merged } from '../../../src/protocol/api.ts';
+import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
 import { useAction } from '../actions/registry.ts';
 import { api } from '../api/client.ts';
 import { keys, useBranches } from '../api/queries.ts';
@@ -14,9 +14,9 @@ import { FIELD } from '../ui/fields.tsx';
 import { ChoiceChip, Menu, MenuItem } from '../ui/menu.tsx';
 import { Failure } from '../ui/states.tsx';
 import { say } from '../ui/toasts.tsx';
-import { ChecksBar } from './checks-bar.tsx';
+import { CHECKS_FIRST, ChecksBar } from './checks-bar.tsx';
 import { selectionOf } from './choice.ts';
-import { ConflictHelp } from './conflict.tsx';
+import { Done, Outlook } from './merge-outlook.tsx';
 import { NewBranch } from './new-branch.tsx';
 import { useReview } from './review-state.ts';
 import { useTrial } from './trial.ts';
@@ -30,6 +30,7 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
   const [message, setMessage] = useState('');
   const [naming, setNaming] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
+  const checksButton = useRef<HTMLButtonElement>(null);
   const selection = selectionOf(review.changes, review.choice);
   const wish = { ...selection, into: create ?? into, create: create !== null, keepCommits };
   const trial = useTrial(task.id, wish);
@@ -39,7 +40,7 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
     await Promise.all([
       client.invalidateQueries({ queryKey: keys.task(task.id) }),
       client.invalidateQueries({ queryKey: keys.tasks }),
-      client.invalidateQueries({ queryKey: ['trial', task.id] }),
+      client.invalidateQueries({ queryKey: keys.trial(task.id) }),
     ]);
   };
   const merge = useMutation({
@@ -61,10 +62,15 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
       await settled();
     },
   });
-  useAction('merge', () => button.current?.focus());
+  // A button that cannot be pressed cannot have the focus: then it goes to what comes before it.
+  useAction('merge', () => (button.current?.disabled === true ? checksButton.current : button.current)?.focus());
 
   const count = selection.files.length;
-  const refused = trial.data !== undefined && !trial.isPlaceholderData && trial.data.problem !== null;
+  // Of another choice: what is shown belongs to the one before.
+  const tried = trial.isPlaceholderData ? undefined : trial.data;
+  const refused = tried !== undefined && tried.problem !== null;
+  // While another choice is tried, what was said of the one before stands: nothing flickers.
+  const checksFirst = trial.data?.needsChecks === true;
   const busy = merge.isPending || apply.isPending || undo.isPending;
   if (merge.data !== undefined)
     return (
@@ -79,7 +85,7 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
   return (
     <section
       aria-label="Merge"
-      className="flex max-h-[55%] shrink-0 flex-col gap-2 overflow-y-auto border-t border-line bg-panel p-3"
+      className="flex shrink-0 flex-col gap-2 overflow-y-auto [@media(min-height:40rem)]:max-h-[55%] border-t border-line bg-panel p-3"
     >
       <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
         <span className="tabular font-medium">
@@ -96,11 +102,13 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
           isNew={create !== null}
         />
       </div>
-      <Outlook trial={trial.data} trying={trial.isFetching} error={trial.error} count={count} />
+      <Outlook trial={trial.data} trying={trial.isPlaceholderData} error={trial.error} count={count} />
       <ChecksBar
         task={task}
         selection={{ ...selection, into: create ?? into, create: create !== null }}
-        trial={trial.isFetching || trial.isPlaceholderData ? undefined : trial.data}
+        trial={tried}
+        first={checksFirst}
+        buttonRef={checksButton}
       />
       <textarea
         aria-label="Message of the commit"
@@ -111,15 +119,16 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
         onChange={(event) => setMessage(event.target.value)}
         className={`${FIELD} resize-y py-1.5 text-sm disabled:opacity-50`}
       />
-      {merge.isError ? <Failure error={merge.error} title="It was not merged" /> : null}
-      {apply.isError ? <Failure error={apply.error} title="Nothing was put into your files" /> : null}
-      {undo.isError ? <Failure error={undo.error} title="It was not undone" /> : null}
+      {merge.isError ? <Failure tight error={merge.error} title="It was not merged" /> : null}
+      {apply.isError ? <Failure tight error={apply.error} title="Nothing was put into your files" /> : null}
+      {undo.isError ? <Failure tight error={undo.error} title="It was not undone" /> : null}
       <div className="flex gap-2">
         <Button
           ref={button}
-          look="primary"
+          look={checksFirst ? 'plain' : 'primary'}
           className="grow"
-          disabled={count === 0 || refused || busy || !task.can.includes('merge')}
+          aria-describedby={checksFirst ? CHECKS_FIRST : undefined}
+          disabled={count === 0 || refused || checksFirst || busy || !task.can.includes('merge')}
           onClick={() => merge.mutate()}
         >
           {busy ? <LoaderCircle size={16} aria-hidden className="animate-spin" /> : <GitMerge size={16} aria-hidden />}
@@ -191,117 +200,5 @@ function Target({
       ]}
       onChange={(next) => (next === NEW ? onNew() : onChange(next))}
     />
-  );
-}
-
-function Outlook({
-  trial,
-  trying,
-  error,
-  count,
-}: {
-  trial: Merged | undefined;
-  trying: boolean;
-  error: unknown;
-  count: number;
-}): ReactNode {
-  const review = useReview();
-  if (count === 0) return <p className="text-sm text-muted">Choose files, and what would happen is shown here.</p>;
-  if (error !== null) return <Failure error={error} title="It could not be tried" />;
-  if (trial === undefined || trying)
-    return (
-      <p role="status" className="flex items-center gap-1.5 text-sm text-muted">
-        <LoaderCircle size={14} aria-hidden className="animate-spin" /> Trying the merge…
-      </p>
-    );
-  if (trial.problem === null)
-    return (
-      <p role="status" className="flex items-center gap-1.5 text-sm text-ok">
-        <CircleCheck size={14} aria-hidden />
-        {trial.to === null ? 'Everything is there already.' : `Merges cleanly onto ${trial.from.slice(0, 7)}.`}
-      </p>
-    );
-  const conflicting = review.files.filter(({ path }) => trial.conflicts.includes(path));
-  return (
-    <div role="status" className="rounded-md border border-bad bg-bad-bg p-2 text-sm">
-      <p className="flex gap-1.5 font-medium text-bad">
-        <CircleX size={14} aria-hidden className="mt-0.5 shrink-0" />
-        {conflicting.length > 0
-          ? `${plural(conflicting.length, 'file')} would conflict`
-          : cleanLine(trial.problem.split('\n')[0] ?? '')}
-      </p>
-      {conflicting.length === 0 ? (
-        <p className="mt-1 wrap-anywhere">{cleanLine(trial.problem.split('\n').slice(1).join(' '))}</p>
-      ) : (
-        <>
-          <ul className="mt-1">
-            {conflicting.slice(0, 8).map((file) => (
-              <li key={file.n}>
-                <button
-                  type="button"
-                  className="max-w-full truncate font-mono underline"
-                  onClick={() => review.goTo(file)}
-                >
-                  {cleanLine(file.path)}
-                </button>
-              </li>
-            ))}
-          </ul>
-          <Button size="small" className="mt-2" onClick={() => review.take(conflicting, false)}>
-            Leave {conflicting.length === 1 ? 'it' : 'them'} out
-          </Button>
-          <ConflictHelp files={conflicting} into={trial.branch} />
-        </>
-      )}
-    </div>
-  );
-}
-
-function Done({
-  merged,
-  undoing,
-  failure,
-  onUndo,
-  onMore,
-}: {
-  merged: Merged;
-  undoing: boolean;
-  failure: unknown;
-  onUndo: () => void;
-  onMore: () => void;
-}): ReactNode {
-  return (
-    <section aria-label="Merge" className="flex shrink-0 flex-col gap-2 border-t border-line bg-ok-bg p-3">
-      <p role="status" className="flex items-center gap-1.5 font-medium text-ok">
-        <CircleCheck size={16} aria-hidden />
-        {merged.to === null
-          ? 'Everything was there already.'
-          : `${plural(merged.files, 'file')} merged into ${cleanLine(merged.branch)}`}
-      </p>
-      {merged.to === null ? null : (
-        <p className="font-mono text-sm">
-          {merged.from.slice(0, 7)} → {merged.to.slice(0, 7)}
-        </p>
-      )}
-      {merged.left.length === 0 ? null : (
-        <p className="text-sm text-muted">
-          Left out, whole or in part:{' '}
-          {merged.left
-            .slice(0, 5)
-            .map((path) => cleanLine(path, 80))
-            .join(', ')}
-          {merged.left.length > 5 ? ` and ${merged.left.length - 5} more` : ''}
-        </p>
-      )}
-      {failure === null ? null : <Failure error={failure} title="It was not undone" />}
-      <div className="flex gap-2">
-        {merged.to === null ? null : (
-          <Button disabled={undoing} onClick={onUndo}>
-            <Undo2 size={16} aria-hidden /> Undo
-          </Button>
-        )}
-        {merged.left.length > 0 ? <Button onClick={onMore}>Take more</Button> : null}
-      </div>
-    </section>
   );
 }

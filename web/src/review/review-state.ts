@@ -1,11 +1,11 @@
 // web/src/review/review-state.ts: everything that a review remembers about one set of changes, for all parts of the screen.
 import { createContext, use, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { RefObject } from 'react';
-import type { ApiChanges, ApiFile } from '../../../src/protocol/api.ts';
+import type { ApiChanges, ApiFile } from '../../../src/protocol/api-review.ts';
 import type { DiffHandle, LineRange } from '../diff/diff-view.tsx';
 import { linesOf } from '../diff/source.ts';
 import type { DiffLine, DiffText } from '../diff/source.ts';
-import { usePreference } from '../look/preferences.ts';
+import { useKept } from '../look/preferences.ts';
 import { say } from '../ui/toasts.tsx';
 import { canRun, firstChoice, printOf, withFiles, withHunk } from './choice.ts';
 import type { Choice } from './choice.ts';
@@ -76,8 +76,8 @@ export function useReviewState(task: string, changes: ApiChanges, hideSpace: boo
   const byId = useMemo(() => new Map(files.map((file) => [idOf(file), file])), [files]);
   const [choice, setChoice] = useState(() => firstChoice(files));
   const [opened, setOpened] = useState<ReadonlyMap<number, boolean>>(new Map());
-  const [seen, setSeen] = usePreference<Readonly<Record<string, string>>>(`seen.${task}`, NOTHING);
-  const [viewed, setViewed] = usePreference<Readonly<Record<string, string>>>(`viewed.${task}`, NOTHING);
+  const [seen, setSeen] = useKept<Readonly<Record<string, string>>>(`seen.${task}`, NOTHING);
+  const [viewed, setViewed] = useKept<Readonly<Record<string, string>>>(`viewed.${task}`, NOTHING);
   const [current, setCurrent] = useState<ApiFile | null>(files[0] ?? null);
   const [cursor, setCursor] = useState<LineRange | null>(null);
   const [writing, write] = useState<LineRange | null>(null);
@@ -98,7 +98,7 @@ export function useReviewState(task: string, changes: ApiChanges, hideSpace: boo
     setOpened((before) => new Map(before).set(file.n, open));
     if (!open) return;
     texts.want(file.n);
-    if (canRun(file) && !wasSeen(file)) setSeen({ ...seen, [file.path]: printOf(file) });
+    if (canRun(file) && !wasSeen(file)) setSeen((now) => ({ ...now, [file.path]: printOf(file) }));
   };
   return {
     task,
@@ -138,8 +138,7 @@ export function useReviewState(task: string, changes: ApiChanges, hideSpace: boo
       return print === undefined || print === printOf(file) || blob === 'gone' || file.oid.after === null ? null : blob;
     },
     setViewed(file, next) {
-      const { [file.path]: _old, ...rest } = viewed;
-      setViewed(next ? { ...rest, [file.path]: printOf(file) } : rest);
+      setViewed(({ [file.path]: _old, ...rest }) => (next ? { ...rest, [file.path]: printOf(file) } : rest));
       setOpened((before) => new Map(before).set(file.n, !next));
     },
     current,

@@ -3,7 +3,8 @@ import { TriangleAlert } from 'lucide-react';
 import { getRouteApi } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiChanges, ApiTaskDetail } from '../../../src/protocol/api.ts';
+import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
+import type { ApiChanges } from '../../../src/protocol/api-review.ts';
 import { useAction } from '../actions/registry.ts';
 import type { Layout } from '../diff/diff-view.tsx';
 import { usePreference } from '../look/preferences.ts';
@@ -79,10 +80,12 @@ export function ReviewScreen({
           <Segments label="What to show" value={pane} choices={PANES} onChange={setPane} />
         </div>
         <div className="grid min-h-0 grow grid-rows-[minmax(0,1fr)] lg:grid-cols-[21rem_minmax(0,1fr)]">
-          <div className={`${pane === 'files' ? 'flex' : 'hidden'} min-h-0 flex-col border-r border-line lg:flex`}>
+          <div
+            className={`${pane === 'files' ? 'flex' : 'hidden'} min-h-0 flex-col overflow-y-auto border-r border-line lg:flex`}
+          >
             <Warning review={review} />
             <Refused changes={changes} />
-            <div className="flex flex-col gap-2 p-3">
+            <div className="flex shrink-0 flex-col gap-2 p-3">
               <p className="flex items-baseline gap-3 text-sm">
                 <span className="tabular grow text-muted">
                   {viewed} of {plural(review.files.length, 'file')} viewed
@@ -133,7 +136,7 @@ function Warning({ review }: { review: Review }): ReactNode {
     host === risky.length ? 'on your machine' : host === 0 ? 'in CI or with credentials' : 'on your machine or in CI';
   return (
     <div
-      className="max-h-[30%] shrink-0 overflow-y-auto border-b border-line bg-warn-bg p-3"
+      className="shrink-0 [@media(min-height:40rem)]:max-h-[30%] overflow-y-auto border-b border-line bg-warn-bg p-3"
       tabIndex={0}
       role="region"
       aria-label="Files that can run code"

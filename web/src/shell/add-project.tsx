@@ -49,8 +49,9 @@ export function AddProjectForm({ onDone }: { onDone: () => void }): ReactNode {
         onChange={setWhere}
         placeholder="/home/me/webshop or https://example.com/me/webshop.git"
         mono
+        ready
       />
-      {add.isError ? <Failure error={add.error} /> : null}
+      {add.isError ? <Failure tight error={add.error} /> : null}
       <div className="flex justify-end gap-2">
         <Button type="submit" look="primary" disabled={where.trim() === '' || add.isPending}>
           {isAddress(where.trim()) ? 'Clone' : 'Add'}

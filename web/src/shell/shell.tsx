@@ -1,10 +1,12 @@
 // web/src/shell/shell.tsx: the frame around every page: navigation, search, who waits, what was lost.
 import { Outlet, useNavigate } from '@tanstack/react-router';
-import { lazy, Suspense, useState } from 'react';
+import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { useKeyboard } from '../actions/keyboard.ts';
 import type { ApiTask } from '../../../src/protocol/api.ts';
+import { Palette } from '../actions/palette.tsx';
 import { useAction } from '../actions/registry.ts';
+import { ShortcutSheet } from '../actions/sheet.tsx';
 import { useTasks } from '../api/queries.ts';
 import { useShownTheme, useTheme } from '../look/theme.ts';
 import { Toasts } from '../ui/toasts.tsx';
@@ -14,9 +16,6 @@ import { ConnectionBanner } from './connection-banner.tsx';
 import { Nav } from './nav.tsx';
 import { TopBar } from './top-bar.tsx';
 import { useHere } from './here.ts';
-
-const Palette = lazy(async () => import('../actions/palette.tsx'));
-const Sheet = lazy(async () => import('../actions/sheet.tsx'));
 
 type Over = 'palette' | 'keys' | 'add-project' | null;
 
@@ -48,10 +47,8 @@ export function Shell(): ReactNode {
           <Outlet />
         </main>
       </div>
-      <Suspense>
-        {over === 'palette' ? <Palette onClose={close} /> : null}
-        {over === 'keys' ? <Sheet onClose={close} /> : null}
-      </Suspense>
+      {over === 'palette' ? <Palette onClose={close} /> : null}
+      {over === 'keys' ? <ShortcutSheet onClose={close} /> : null}
       <AddProject open={over === 'add-project'} onClose={close} />
       <Announcer />
     </Toasts>

@@ -4,6 +4,7 @@ import { Ban, CircleHelp } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import { keys } from '../api/queries.ts';
+import { ruleOf } from '../network/rule-of.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Button } from '../ui/button.tsx';
 import { useNow } from '../ui/now.ts';
@@ -30,7 +31,7 @@ export function AskCard({
   live: boolean;
   onRetry?: ((host: string) => void) | undefined;
 }): ReactNode {
-  const where = `${cleanLine(ask.host, 120)}${ask.port === 443 ? '' : `:${ask.port}`}`;
+  const where = ruleOf({ host: cleanLine(ask.host, 120), port: ask.port });
   const waits = ask.untilMs !== null;
   const Sign = waits ? CircleHelp : Ban;
   return (
@@ -81,7 +82,7 @@ export function HostButtons({
   onRetry?: ((host: string) => void) | undefined;
 }): ReactNode {
   const change = useRuleChange(task, onRetry);
-  const rule = port === 443 ? host : `${host}:${port}`;
+  const rule = ruleOf({ host, port });
   return (
     <>
       <Button

@@ -166,6 +166,13 @@ export function createFold(): Fold {
     'network.denied': (e) => network(e, false),
     'network.asked': (e) => network(e, true),
     'network.limit-reached': (e) => void add(e, { kind: 'note', tone: 'bad', text: `Network: ${text(e['reason'])}` }),
+    'service.seeding': (e) => {
+      // Services start beside the agent: when it is at work already, this is no preparation of it.
+      const words = `Service ${text(e['service'])}: filled for the first time`;
+      if (preparing === null) add(e, { kind: 'note', tone: 'plain', text: words });
+      else prepare(e, words, null);
+    },
+    'service.failed': (e) => void add(e, { kind: 'note', tone: 'bad', text: text(e['why']) }),
     'changes.captured': (e) =>
       void add(e, {
         kind: 'captured',

@@ -1,7 +1,6 @@
 // web/src/task/header.tsx: which task this is, how it stands, and what can be done with it.
 import { Link, useNavigate } from '@tanstack/react-router';
-import { ArrowLeft, Ellipsis, GitFork, Lock, RotateCcw, Square, Trash2, Undo2 } from 'lucide-react';
-import { Popover } from '@base-ui/react/popover';
+import { ArrowLeft, Ellipsis, GitFork, RotateCcw, Square, Trash2, Undo2 } from 'lucide-react';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
@@ -15,7 +14,7 @@ import { Menu, MenuItem } from '../ui/menu.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 import { say, sayFailure } from '../ui/toasts.tsx';
 import { useTaskActions } from '../tasks/task-actions.tsx';
-import { OVER } from '../ui/over.ts';
+import { SandboxChip } from './sandbox-chip.tsx';
 
 export type Panel = 'terminal' | 'logs';
 
@@ -71,7 +70,7 @@ export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
             )}
             <Elapsed from={task.startedAtMs} to={task.endedAtMs} />
             <Cost costMicros={task.costMicros} tokens={task.tokens} />
-            <LockChip task={task} />
+            <SandboxChip task={task} />
           </p>
           {task.reason === null ? null : (
             <p
@@ -136,29 +135,5 @@ export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
         </div>
       </div>
     </header>
-  );
-}
-
-/** What the sandbox can see and do, in short. */
-function LockChip({ task }: { task: ApiTaskDetail }): ReactNode {
-  return (
-    <Popover.Root modal>
-      <Popover.Trigger className="inline-flex h-6 items-center gap-1 rounded-full border border-line px-2 text-text hover:bg-raised">
-        <Lock size={12} aria-hidden /> Sandboxed
-      </Popover.Trigger>
-      <Popover.Portal container={OVER}>
-        <Popover.Positioner sideOffset={4} align="start" className="z-40">
-          <Popover.Popup className="w-96 max-w-[calc(100vw-2rem)] rounded-lg border border-line bg-bg p-4 shadow-pop outline-none">
-            <Popover.Title className="font-medium">What this task can see</Popover.Title>
-            <ul className="mt-2 list-disc pl-5 text-sm">
-              <li>a private copy of the project; your files change only when you merge</li>
-              <li>no home directory, keys or tokens of yours: it has placeholders, and ags adds the rest outside</li>
-              <li>no network but hosts that a rule allows</li>
-            </ul>
-            <p className="mt-3 text-sm wrap-anywhere text-muted">In force: {cleanLine(task.sandbox)}</p>
-          </Popover.Popup>
-        </Popover.Positioner>
-      </Popover.Portal>
-    </Popover.Root>
   );
 }

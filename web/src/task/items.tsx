@@ -286,12 +286,14 @@ function withoutPrefix(reason: string, hook: string): string {
 
 function Ended({ item }: { item: ItemOf<'ended'> }): ReactNode {
   const bad = item.state === 'failed';
+  const reason = cleanLine(item.reason, 600);
   const words: Readonly<Record<string, string>> = {
     ready: 'Done, ready to review',
     'no-changes': 'Done, nothing was changed',
     failed: 'Failed',
     stopped: 'Stopped',
   };
+  const word = words[item.state] ?? stateWord('stopped');
   return (
     <Line
       icon={
@@ -305,8 +307,9 @@ function Ended({ item }: { item: ItemOf<'ended'> }): ReactNode {
       }
       tone={bad ? 'text-bad' : item.state === 'ready' ? 'text-ok' : 'text-muted'}
     >
-      <span className="font-medium">{words[item.state] ?? stateWord('stopped')}</span>
-      {item.reason === '' ? '' : `: ${cleanLine(item.reason, 600)}`}
+      {/* "Stopped by you." says both. */}
+      {reason.startsWith(`${word} `) ? null : <span className="font-medium">{word}</span>}
+      {reason === '' ? '' : reason.startsWith(`${word} `) ? reason : `: ${reason}`}
     </Line>
   );
 }

@@ -145,4 +145,4 @@ function useFreshDetail(task: string, { events, version }: EventLogState): void 
 }
 
 const REREAD_MS = 300;
-const CHANGING = /^(run\.|turn\.|network\.|changes\.|agent\.(asked|used|finished)|message\.|tool\.finished)/;
+const CHANGING = /^(run\.|turn\.|network\.|service\.|changes\.|agent\.(asked|used|finished)|message\.|tool\.finished)/;

@@ -1,9 +1,10 @@
-// web/src/task/side.tsx: beside the timeline: files so far, the network, the limits.
+// web/src/task/side.tsx: beside the timeline: files so far, the network, services, the limits.
 import { Link } from '@tanstack/react-router';
 import { Check, ScrollText, SquareTerminal } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
 import { useAction } from '../actions/registry.ts';
+import { ruleOf } from '../network/rule-of.ts';
 import { useNetwork } from '../network/use-network.ts';
 import { cleanLine } from '../text/clean.ts';
 import { bytes, duration, money } from '../text/format.ts';
@@ -11,7 +12,9 @@ import { Button } from '../ui/button.tsx';
 import { DiffStat, SectionTitle } from '../ui/figures.tsx';
 import { useNow } from '../ui/now.ts';
 import { AskCard, useRuleChange } from './ask-card.tsx';
+import { Attacked } from './attacked.tsx';
 import type { Panel } from './header.tsx';
+import { ServicesPanel } from './services-panel.tsx';
 
 const MOST_FILES = 60;
 const MOST_ALLOWED = 12;
@@ -42,6 +45,7 @@ export function Side({
       </div>
       <FilesSoFar task={task} />
       <NetworkPanel task={task} send={send} />
+      <ServicesPanel task={task} />
       <Limits task={task} />
     </aside>
   );
@@ -149,8 +153,6 @@ function NetworkPanel({ task, send }: { task: ApiTaskDetail; send: ((text: strin
   );
 }
 
-const ruleOf = ({ host, port }: { host: string; port: number }): string => (port === 443 ? host : `${host}:${port}`);
-
 function Limits({ task }: { task: ApiTaskDetail }): ReactNode {
   const { maxSeconds, maxCostMicros, maxTurns } = task.limits;
   const now = useNow();
@@ -184,6 +186,7 @@ function Limits({ task }: { task: ApiTaskDetail }): ReactNode {
           />
         )}
       </dl>
+      <Attacked attacked={task.attacked} />
     </section>
   );
 }

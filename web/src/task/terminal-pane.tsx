@@ -17,6 +17,7 @@ const SCROLLBACK = 5000;
 
 export default function TerminalPane({ task, onClose }: { task: ApiTaskDetail; onClose: () => void }): ReactNode {
   const box = useRef<HTMLDivElement>(null);
+  const close = useRef<HTMLButtonElement>(null);
   const [state, setState] = useState<'opening' | 'open' | 'closed'>('opening');
   const [why, setWhy] = useState('');
   const [tries, setTries] = useState(0);
@@ -36,6 +37,13 @@ export default function TerminalPane({ task, onClose }: { task: ApiTaskDetail; o
     const fit = new FitAddon();
     terminal.loadAddon(fit);
     terminal.open(place);
+    // Everything else is for the shell, Tab and Esc too: without this one key nobody gets out who has no mouse.
+    terminal.attachCustomKeyEventHandler((event) => {
+      if (!event.ctrlKey || event.code !== 'Backquote') return true;
+      if (event.type === 'keydown') close.current?.focus();
+      event.preventDefault();
+      return false;
+    });
     const socket = new WebSocket(socketAddress(`/api/tasks/${task.id}/terminal`));
     socket.binaryType = 'arraybuffer';
     const resize = (): void => {
@@ -78,7 +86,7 @@ export default function TerminalPane({ task, onClose }: { task: ApiTaskDetail; o
             {state === 'opening'
               ? 'Opening…'
               : state === 'open'
-                ? 'In the sandbox of this task. Esc stays inside.'
+                ? 'In the sandbox of this task. Keys go there; Ctrl ` comes back.'
                 : `Closed. ${why}`}
           </span>
           {state === 'closed' ? (
@@ -92,7 +100,7 @@ export default function TerminalPane({ task, onClose }: { task: ApiTaskDetail; o
               Open again
             </Button>
           ) : null}
-          <IconButton label="Close the terminal" onClick={onClose}>
+          <IconButton ref={close} label="Close the terminal" onClick={onClose}>
             <X size={16} aria-hidden />
           </IconButton>
         </>

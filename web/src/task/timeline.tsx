@@ -98,7 +98,7 @@ export function Timeline({
       </div>
       <div
         ref={box}
-        role="feed"
+        role={shown.length === 0 ? 'group' : 'feed'}
         aria-label="What the agent does"
         aria-busy={!state.loaded}
         tabIndex={0}

@@ -11,6 +11,7 @@ import { TextField } from '../ui/fields.tsx';
 import { CHIP, ChoiceChip } from '../ui/menu.tsx';
 import { agentsOf, limitsInWords } from './choices.ts';
 import type { Choices } from './choices.ts';
+import { ServicesChip } from './services-chip.tsx';
 import { OVER } from '../ui/over.ts';
 
 interface ChipProps {
@@ -27,6 +28,7 @@ export function Chips(props: ChipProps): ReactNode {
       <AttemptsChip {...props} />
       <LimitChip {...props} />
       <NetworkChip {...props} />
+      <ServicesChip {...props} />
     </div>
   );
 }

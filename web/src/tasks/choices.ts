@@ -1,6 +1,6 @@
 // web/src/tasks/choices.ts: how tasks are started: what was chosen last, for each project.
 import type { ApiAbout, StartTasks } from '../../../src/protocol/api.ts';
-import { usePreference } from '../look/preferences.ts';
+import { useKept } from '../look/preferences.ts';
 import { duration, money, plural } from '../text/format.ts';
 
 export interface Choices {
@@ -13,6 +13,8 @@ export interface Choices {
   readonly turns: number | null;
   readonly model: string | null;
   readonly network: 'on' | 'off' | 'record' | null;
+  /** Configured services that are left out. */
+  readonly servicesOff: readonly string[];
 }
 
 const FIRST: Choices = {
@@ -24,12 +26,15 @@ const FIRST: Choices = {
   turns: null,
   model: null,
   network: null,
+  servicesOff: [],
 };
 
+const NONE: Partial<Choices> = {};
+
 export function useChoices(project: string): [Choices, (change: Partial<Choices>) => void] {
-  const [kept, keep] = usePreference<Partial<Choices>>(`choices.${project}`, {});
+  const [kept, keep] = useKept<Partial<Choices>>(`choices.${project}`, NONE);
   const choices = { ...FIRST, ...kept };
-  return [choices, (change) => keep({ ...choices, ...change })];
+  return [choices, (change) => keep((now) => ({ ...FIRST, ...now, ...change }))];
 }
 
 /** Who will do it: what was chosen, what the configuration says, or the first agent that could begin right away. */
@@ -58,7 +63,9 @@ export function toStart(
   goals: StartTasks['goals'],
   agents: readonly string[],
   choices: Choices,
+  services: readonly string[],
 ): StartTasks {
+  const left = services.filter((name) => !choices.servicesOff.includes(name));
   return {
     project,
     goals,
@@ -70,5 +77,6 @@ export function toStart(
     maxCostMicros: choices.dollars === null ? null : Math.round(choices.dollars * 1_000_000),
     maxTurns: choices.turns,
     ...(choices.network === null ? {} : { network: choices.network }),
+    ...(left.length === services.length ? {} : { services: left }),
   };
 }

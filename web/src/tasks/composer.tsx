@@ -4,7 +4,7 @@ import { useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import { useAction } from '../actions/registry.ts';
 import { api } from '../api/client.ts';
-import { keys, useAbout } from '../api/queries.ts';
+import { keys, useAbout, useProjectServices } from '../api/queries.ts';
 import { usePreference } from '../look/preferences.ts';
 import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
@@ -23,6 +23,7 @@ export function Composer({ project }: { project: string }): ReactNode {
   const [choices, change] = useChoices(project);
   const { data: about } = useAbout();
   const agents = agentsOf(choices, about);
+  const services = (useProjectServices(project).data?.services ?? []).map(({ name }) => name);
   const box = useRef<HTMLTextAreaElement>(null);
   const client = useQueryClient();
   const lines = goalsOf(text);
@@ -36,7 +37,7 @@ export function Composer({ project }: { project: string }): ReactNode {
   const started = goals.length * choices.attempts * Math.max(1, agents.length);
 
   const start = useMutation({
-    mutationFn: async () => api.startTasks(toStart(project, goals, agents, choices)),
+    mutationFn: async () => api.startTasks(toStart(project, goals, agents, choices, services)),
     onSuccess: async ({ tasks }) => {
       setText('');
       setAgentOf({});

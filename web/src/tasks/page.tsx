@@ -1,7 +1,7 @@
 // web/src/tasks/page.tsx: the tasks of a project: what to start, who needs me, what goes on, what was.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { useDeferredValue, useMemo, useRef } from 'react';
+import { useDeferredValue, useEffect, useMemo, useRef } from 'react';
 import type { ReactNode } from 'react';
 import type { ApiProject, ApiTask } from '../../../src/protocol/api.ts';
 import { useAction } from '../actions/registry.ts';
@@ -122,6 +122,8 @@ function ProjectState({ project, missing }: { project: ApiProject | undefined; m
   return null;
 }
 
+const toBox = (): void => document.querySelector<HTMLElement>('textarea')?.focus();
+
 const STARTERS = [
   'Explain how this repository is built and tested, in docs/overview.md',
   'Find one untested function and write tests for it',
@@ -129,6 +131,10 @@ const STARTERS = [
 ];
 
 function Starters({ project }: { project: string }): ReactNode {
+  // Without a task there is nothing else to do here than to write one.
+  useEffect(() => {
+    if (document.activeElement === document.body) toBox();
+  }, []);
   return (
     <Empty title="No task yet">
       <p>
@@ -142,7 +148,7 @@ function Starters({ project }: { project: string }): ReactNode {
               type="button"
               onClick={() => {
                 writePreference(`draft.${project}`, goal);
-                document.querySelector<HTMLElement>('textarea')?.focus();
+                toBox();
               }}
               className="w-full rounded-md border border-line px-3 py-2 text-left text-text hover:bg-raised"
             >

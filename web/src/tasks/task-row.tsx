@@ -65,10 +65,11 @@ export const TaskRow = memo(function TaskRow(props: RowProps): ReactNode {
         <p className="truncate text-sm text-muted">
           {cleanLine(task.name)}
           {task.agentTitle === null ? '' : ` · ${cleanLine(task.agentTitle)}`}
-          <span className="@2xl:hidden">
-            {' · '}
-            <Elapsed from={task.startedAtMs} to={task.endedAtMs} />
-          </span>
+        </p>
+        <p className="flex flex-wrap items-center gap-x-2 text-sm text-muted @2xl:hidden">
+          <Elapsed from={task.startedAtMs} to={task.endedAtMs} />
+          <Cost costMicros={task.costMicros} tokens={task.tokens} />
+          <Changed task={task} />
         </p>
         <div className="text-sm @5xl:hidden">
           <Doing task={task} />
@@ -79,19 +80,15 @@ export const TaskRow = memo(function TaskRow(props: RowProps): ReactNode {
       </div>
       <span role="cell" className={`${WIDE} text-right text-sm text-muted`}>
         <Elapsed from={task.startedAtMs} to={task.endedAtMs} />
+        <span className="block @5xl:hidden">
+          <Cost costMicros={task.costMicros} tokens={task.tokens} />
+        </span>
       </span>
       <span role="cell" className={`${WIDEST} text-right text-sm text-muted`}>
         <Cost costMicros={task.costMicros} tokens={task.tokens} />
       </span>
       <span role="cell" className="hidden justify-end gap-2 text-sm text-muted @2xl:flex">
-        {task.risky !== null && task.risky > 0 ? (
-          <TriangleAlert size={16} className="shrink-0 text-warn" aria-label={`${task.risky} can run code`} />
-        ) : null}
-        {(task.files ?? 0) > 0 ? (
-          <>
-            <Files files={task.files} /> <DiffStat added={task.added} removed={task.removed} />
-          </>
-        ) : null}
+        <Changed task={task} />
       </span>
       <span role="cell" className="flex items-center justify-end gap-1">
         <Next task={task} />
@@ -101,13 +98,28 @@ export const TaskRow = memo(function TaskRow(props: RowProps): ReactNode {
   );
 });
 
+function Changed({ task: { risky, files, added, removed } }: { task: ApiTask }): ReactNode {
+  return (
+    <>
+      {risky !== null && risky > 0 ? (
+        <TriangleAlert size={16} className="shrink-0 text-warn" aria-label={`${risky} can run code`} />
+      ) : null}
+      {(files ?? 0) > 0 ? (
+        <>
+          <Files files={files} /> <DiffStat added={added} removed={removed} />
+        </>
+      ) : null}
+    </>
+  );
+}
+
 function Doing({ task }: { task: ApiTask }): ReactNode {
   const blocked = task.blockedHosts;
   const words = task.reason ?? task.doing;
   return (
     <>
       {words === null ? null : (
-        <p className={`truncate ${REASONS[task.state] ?? 'text-muted'}`} title={cleanLine(words)}>
+        <p className={`line-clamp-2 wrap-anywhere ${REASONS[task.state] ?? 'text-muted'}`} title={cleanLine(words)}>
           {cleanLine(words, 160)}
         </p>
       )}
@@ -135,6 +147,12 @@ const REASONS: Partial<Record<ApiTask['state'], string>> = {
   damaged: 'text-bad',
 };
 
+const NEEDS: Readonly<Record<NonNullable<ApiTask['needs']>, string>> = {
+  answer: 'Answer',
+  host: 'Allow',
+  look: 'Look',
+};
+
 /** The next sensible thing. */
 function Next({ task }: { task: ApiTask }): ReactNode {
   const actions = useTaskActions();
@@ -143,7 +161,7 @@ function Next({ task }: { task: ApiTask }): ReactNode {
     case 'needs-you':
       return (
         <LinkButton to="/p/$project/t/$task" {...at} search={{}} look="primary" size="small">
-          {task.blockedHosts.length > 0 ? 'Allow' : 'Answer'}
+          {NEEDS[task.needs ?? 'look']}
         </LinkButton>
       );
     case 'ready':
@@ -253,6 +271,11 @@ export function AttemptsRow({
         </button>
         <p className="truncate text-sm text-muted">
           {[...new Set(tasks.map((task) => cleanLine(task.agentTitle ?? '')))].join(' and ')}
+        </p>
+        <p className="flex flex-wrap gap-x-3 text-sm @5xl:hidden">
+          {tasks.map((task) => (
+            <StateBadge key={task.id} state={task.state} />
+          ))}
         </p>
       </div>
       <div role="cell" className="hidden min-w-0 flex-wrap gap-x-3 text-sm @5xl:flex">

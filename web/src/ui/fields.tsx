@@ -1,7 +1,7 @@
 // web/src/ui/fields.tsx: things to type into and to switch.
 import { Checkbox as BaseCheckbox } from '@base-ui/react/checkbox';
 import { Check, Minus } from 'lucide-react';
-import { useId } from 'react';
+import { useEffect, useId, useRef } from 'react';
 import type { ReactNode, Ref } from 'react';
 
 export const FIELD =
@@ -15,6 +15,7 @@ export function TextField({
   about,
   mono = false,
   type = 'text',
+  ready = false,
 }: {
   label: string;
   value: string;
@@ -23,14 +24,21 @@ export function TextField({
   about?: string;
   mono?: boolean;
   type?: 'text' | 'number';
+  /** It is what the page is for: whoever comes can write at once. */
+  ready?: boolean;
 }): ReactNode {
   const id = useId();
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (ready) field.current?.focus();
+  }, [ready]);
   return (
     <div>
       <label htmlFor={id} className="mb-1 block text-sm font-medium">
         {label}
       </label>
       <input
+        ref={field}
         id={id}
         type={type}
         value={value}

@@ -15,12 +15,25 @@ export function Empty({ title, icon, children }: { title: string; icon?: ReactNo
   );
 }
 
-/** What failed, the command that helps, and another try. */
-export function Failure({ error, retry, title }: { error: unknown; retry?: () => void; title?: string }): ReactNode {
+/** What failed, the command that helps, and another try. `tight`: inside of a form or a bar, which have margins of their own. */
+export function Failure({
+  error,
+  retry,
+  title,
+  tight = false,
+}: {
+  error: unknown;
+  retry?: () => void;
+  title?: string;
+  tight?: boolean;
+}): ReactNode {
   const message = error instanceof Error ? cleanLine(error.message) : 'Something went wrong.';
   const hint = error instanceof ApiRefusal ? (error.hint ?? null) : null;
   return (
-    <div role="alert" className="m-4 rounded-lg border border-bad bg-bad-bg p-4">
+    <div
+      role="alert"
+      className={`rounded-lg border border-bad bg-bad-bg wrap-anywhere ${tight ? 'p-3 text-sm' : 'm-4 p-4'}`}
+    >
       <p className="font-medium text-bad">{title ?? message}</p>
       {title === undefined ? null : <p className="mt-1">{message}</p>}
       {hint === null ? null : <p className="mt-1 text-sm">{cleanLine(hint)}</p>}

@@ -1,0 +1,122 @@
+// web/src/review/merge-outlook.tsx: what a merge would do before it is pressed, and what it did after.
+import { CircleCheck, CircleX, LoaderCircle, Undo2 } from 'lucide-react';
+import type { ReactNode } from 'react';
+import type { Merged } from '../../../src/protocol/api-review.ts';
+import { cleanLine } from '../text/clean.ts';
+import { plural } from '../text/format.ts';
+import { Button } from '../ui/button.tsx';
+import { Failure } from '../ui/states.tsx';
+import { ConflictHelp } from './conflict.tsx';
+import { useReview } from './review-state.ts';
+
+export function Outlook({
+  trial,
+  trying,
+  error,
+  count,
+}: {
+  trial: Merged | undefined;
+  trying: boolean;
+  error: unknown;
+  count: number;
+}): ReactNode {
+  const review = useReview();
+  if (count === 0) return <p className="text-sm text-muted">Choose files, and what would happen is shown here.</p>;
+  if (error !== null) return <Failure tight error={error} title="It could not be tried" />;
+  if (trial === undefined || trying)
+    return (
+      <p role="status" className="flex items-center gap-1.5 text-sm text-muted">
+        <LoaderCircle size={14} aria-hidden className="animate-spin" /> Trying the merge…
+      </p>
+    );
+  if (trial.problem === null)
+    return (
+      <p role="status" className="flex items-center gap-1.5 text-sm text-ok">
+        <CircleCheck size={14} aria-hidden />
+        {trial.to === null ? 'Everything is there already.' : `Merges cleanly onto ${trial.from.slice(0, 7)}.`}
+      </p>
+    );
+  const conflicting = review.files.filter(({ path }) => trial.conflicts.includes(path));
+  return (
+    <div role="status" className="rounded-md border border-bad bg-bad-bg p-2 text-sm">
+      <p className="flex gap-1.5 font-medium text-bad">
+        <CircleX size={14} aria-hidden className="mt-0.5 shrink-0" />
+        {conflicting.length > 0
+          ? `${plural(conflicting.length, 'file')} would conflict`
+          : cleanLine(trial.problem.split('\n')[0] ?? '')}
+      </p>
+      {conflicting.length === 0 ? (
+        <p className="mt-1 wrap-anywhere">{cleanLine(trial.problem.split('\n').slice(1).join(' '))}</p>
+      ) : (
+        <>
+          <ul className="mt-1">
+            {conflicting.slice(0, 8).map((file) => (
+              <li key={file.n}>
+                <button
+                  type="button"
+                  className="max-w-full truncate font-mono underline"
+                  onClick={() => review.goTo(file)}
+                >
+                  {cleanLine(file.path)}
+                </button>
+              </li>
+            ))}
+          </ul>
+          <Button size="small" className="mt-2" onClick={() => review.take(conflicting, false)}>
+            Leave {conflicting.length === 1 ? 'it' : 'them'} out
+          </Button>
+          <ConflictHelp files={conflicting} into={trial.branch} />
+        </>
+      )}
+    </div>
+  );
+}
+
+export function Done({
+  merged,
+  undoing,
+  failure,
+  onUndo,
+  onMore,
+}: {
+  merged: Merged;
+  undoing: boolean;
+  failure: unknown;
+  onUndo: () => void;
+  onMore: () => void;
+}): ReactNode {
+  return (
+    <section aria-label="Merge" className="flex shrink-0 flex-col gap-2 border-t border-line bg-ok-bg p-3">
+      <p role="status" className="flex items-center gap-1.5 font-medium text-ok">
+        <CircleCheck size={16} aria-hidden />
+        {merged.to === null
+          ? 'Everything was there already.'
+          : `${plural(merged.files, 'file')} merged into ${cleanLine(merged.branch)}`}
+      </p>
+      {merged.to === null ? null : (
+        <p className="font-mono text-sm">
+          {merged.from.slice(0, 7)} → {merged.to.slice(0, 7)}
+        </p>
+      )}
+      {merged.left.length === 0 ? null : (
+        <p className="text-sm text-muted">
+          Left out, whole or in part:{' '}
+          {merged.left
+            .slice(0, 5)
+            .map((path) => cleanLine(path, 80))
+            .join(', ')}
+          {merged.left.length > 5 ? ` and ${merged.left.length - 5} more` : ''}
+        </p>
+      )}
+      {failure === null ? null : <Failure tight error={failure} title="It was not undone" />}
+      <div className="flex gap-2">
+        {merged.to === null ? null : (
+          <Button disabled={undoing} onClick={onUndo}>
+            <Undo2 size={16} aria-hidden /> Undo
+          </Button>
+        )}
+        {merged.left.length > 0 ? <Button onClick={onMore}>Take more</Button> : null}
+      </div>
+    </section>
+  );
+}

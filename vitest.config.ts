@@ -1,13 +1,33 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { defineConfig } from 'vitest/config';
+
+/** Minutes each, whatever their size says: begun last, they would keep one core waiting for the other. */
+const LONG = [
+  'test/conformance/',
+  'test/e2e/agents.test.ts',
+  'test/agents/',
+  'test/attacks/doctor-attack.test.ts',
+  'test/far/',
+];
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification): boolean => LONG.some((place) => moduleId.includes(place));
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 120_000,
-    // Two cores, and every test starts processes of its own.
-    maxWorkers: 2,
-    // A machine shared with others may starve a process for seconds; what fails twice is broken.
-    retry: process.env['CI'] === undefined ? 0 : 1,
+    // What comes true in its own time has plenty of it: a busy machine is no fault.
+    expect: { poll: { timeout: 20_000 } },
+    // One more than two cores: most tests wait for processes of their own.
+    maxWorkers: 3,
+    globalSetup: 'test/remembered.ts',
+    sequence: { sequencer: LongFirst },
   },
 });

@@ -72,12 +72,13 @@ function cells(row) {
   ];
 }
 
-async function crowd(actor, argv, cwd, count) {
+/** `look`: what else is to be known of them while all are up. */
+export async function crowd(actor, argv, cwd, count, look = averageMemory) {
   const began = performance.now();
   const children = Array.from({ length: count }, () => member(actor, argv, cwd));
   const up = await Promise.all(children.map((child) => child.up));
   const upMs = performance.now() - began;
-  const memory = averageMemory(children.map((child) => child.pid));
+  const memory = look(children.map((child) => child.pid));
   for (const child of children) child.end();
   const codes = await Promise.all(children.map((child) => child.done));
   const bad = children.find((_, i) => !up[i] || codes[i] !== 0);

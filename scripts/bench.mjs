@@ -1,17 +1,19 @@
 // scripts/bench.mjs: `npm run bench`: ags beside what one would use instead, as ratios in one run. Writes
 // docs/benchmarks.md and its charts; with --quick (under a minute, smaller repositories, no other proxies) it only prints.
 // `npm run bench -- gateway` measures the gateway alone (ten minutes), and replaces only what the page says about it; so do
-// `npm run bench -- layers` and `npm run bench -- tasks` with the layers of agents and with their tasks, and
-// `npm run bench -- page` with the server and the page in a browser (`-- page list`, `review`, `timeline`, `live` or `return`: only
-// that part of it, which is printed and not written).
+// `-- layers`, `-- tasks`, `-- services` and `-- backends` (native, docker and podman beside each other), and `-- page` with the server and
+// the page in a browser (`-- page list`, `review`, `timeline`, `live` or `return`: only that part of it, which is printed and not written).
+// `npm run bench -- soak` measures nothing: it puts what `npm run soak` has seen onto the page.
 // `npm run bench -- from-inside` measures only connections from inside sandboxes, and only prints.
 // Ends with 1 when a bar is missed.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root, setUp } from './setup.mjs';
+import { startEngine } from './engine.mjs';
+import { ensurePrograms, root, setUp } from './setup.mjs';
 
 await setUp();
 const { drawChart } = await import('../bench/chart.mjs');
+const { benchBackends } = await import('../bench/backends.mjs');
 const { benchCrowd } = await import('../bench/crowd.mjs');
 const { benchFromInsideAlone, benchGateway } = await import('../bench/gateway/bench.mjs');
 const { GATEWAY } = await import('../bench/gateway/sections.mjs');
@@ -21,6 +23,7 @@ const { installPeers } = await import('../bench/peers.mjs');
 const { describeMachine, load, markdownReport, replaceSections, terminalReport, verdict } =
   await import('../bench/report.mjs');
 const { benchReview, benchScan } = await import('../bench/review.mjs');
+const { benchServices } = await import('../bench/services.mjs');
 const { benchStartUp } = await import('../bench/start-up.mjs');
 const { benchStatus } = await import('../bench/status.mjs');
 const { benchTasks } = await import('../bench/tasks.mjs');
@@ -28,11 +31,17 @@ const { benchWorkspace, makeRepositories } = await import('../bench/workspace.mj
 const { createWorld } = await import('../bench/world.mjs');
 
 const quick = process.argv.includes('--quick');
-const gatewayOnly = process.argv.includes('gateway');
-const fromInsideOnly = process.argv.includes('from-inside');
-const layersOnly = process.argv.includes('layers');
-const tasksOnly = process.argv.includes('tasks');
-const pageOnly = process.argv.includes('page');
+const PARTS = {
+  gateway: () => stage('the gateway', () => benchGateway(root, world, peers, gatewayEffort())),
+  'from-inside': () => stage('from inside sandboxes', () => benchFromInsideAlone(world, peers, gatewayEffort())),
+  backends: () => stage('backends', () => measureBackends()),
+  layers: () => measureLayers(),
+  tasks: () => measureTasks(),
+  services: () => measureServices(),
+  page: () => measurePage(),
+  soak: () => readSoak(),
+};
+const part = Object.keys(PARTS).find((name) => process.argv.includes(name)) ?? null;
 const pageParts = Object.keys(PAGE_EFFORT.full).filter((name) => process.argv.includes(name));
 const peers = installPeers(root);
 const began = performance.now();
@@ -43,20 +52,13 @@ const world = createWorld(root, peers.directory, quick);
 process.on('exit', () => world[Symbol.dispose]());
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
 const machine = describeMachine(world, peers);
-if (fromInsideOnly) await stage('from inside sandboxes', () => benchFromInsideAlone(world, peers, gatewayEffort()));
-else if (layersOnly) await measureLayers();
-else if (tasksOnly) await measureTasks();
-else if (pageOnly) await measurePage();
-else {
-  if (!gatewayOnly) await measureAll();
-  if (gatewayOnly || !quick) await stage('the gateway', () => benchGateway(root, world, peers, gatewayEffort()));
-  if (!gatewayOnly && !quick) await measurePage();
-}
+if (part !== null) await PARTS[part]();
+else await measureAll();
 const seconds = (performance.now() - began) / 1000;
 process.stdout.write(
   `${terminalReport(sections)}\n\n${Math.round(seconds)} s, load ${before} before, ${load()} after\n`,
 );
-if (!quick && !fromInsideOnly && !(pageOnly && pageParts.length > 0)) writePage();
+if (!quick && part !== 'from-inside' && !(part === 'page' && pageParts.length > 0)) writePage();
 for (const { check } of sections) if (typeof check === 'string') throw new Error(check);
 if (sections.flatMap((section) => section.bars).some((bar) => !verdict(bar))) process.exitCode = 1;
 
@@ -64,22 +66,32 @@ function writePage() {
   const page = join(root, 'docs/benchmarks.md');
   const isOfGateway = (section) => section.title.startsWith(GATEWAY.title);
   const loads = { before, after: load() };
-  const part = gatewayOnly || layersOnly || tasksOnly || pageOnly;
-  const names = gatewayOnly ? GATEWAY : pageOnly ? PAGE : {};
-  const text = part
-    ? replaceSections(readFileSync(page, 'utf8'), { sections, ...names })
-    : markdownReport({ sections, machine, loads, seconds });
+  const names = part === 'gateway' ? GATEWAY : part === 'page' ? PAGE : {};
+  const text =
+    part === null
+      ? markdownReport({ sections, machine, loads, seconds })
+      : replaceSections(readFileSync(page, 'utf8'), { sections, ...names });
   writeFileSync(page, text);
-  if (layersOnly || tasksOnly || pageOnly) return void process.stdout.write('written: docs/benchmarks.md\n');
+  if (part !== null && part !== 'gateway') return void process.stdout.write('written: docs/benchmarks.md\n');
   const charts = (list) => drawChart(list.flatMap((section) => section.chart ?? []));
   writeFileSync(join(root, 'docs/benchmarks-gateway.svg'), charts(sections.filter(isOfGateway)));
-  if (!gatewayOnly)
+  if (part === null)
     writeFileSync(join(root, 'docs/benchmarks.svg'), charts(sections.filter((section) => !isOfGateway(section))));
   process.stdout.write('written: docs/benchmarks.md and its charts\n');
 }
 
 function gatewayEffort() {
   return quick ? { rounds: 3, seconds: 0.3, warmUp: 0.5 } : { rounds: 10, seconds: 0.7, warmUp: 3 };
+}
+
+async function measureBackends() {
+  ensurePrograms(['dockerd', 'podman', 'newuidmap', 'psql', 'redis-server']);
+  const stopEngine = await startEngine();
+  try {
+    return await benchBackends(world, quick ? { rounds: 2, crowds: [1, 5] } : { rounds: 9, crowds: [1, 20] });
+  } finally {
+    await stopEngine?.();
+  }
 }
 
 async function measureLayers(made) {
@@ -98,9 +110,22 @@ async function measureTasks(made) {
   await stage('tasks of agents', () => benchTasks(world, repository, effort));
 }
 
+async function measureServices() {
+  ensurePrograms(['psql', 'redis-server']);
+  await stage('services', () =>
+    benchServices(world, quick ? { rounds: 2, megabytes: [1, 20] } : { rounds: 7, megabytes: [1, 100, 1000] }),
+  );
+}
+
+/** It takes an hour, so it is measured on its own. */
+function readSoak() {
+  const file = join(root, 'bench/results/soak.json');
+  if (existsSync(file)) sections.push(JSON.parse(readFileSync(file, 'utf8')));
+}
+
 async function measurePage() {
   const effort = quick ? PAGE_EFFORT.quick : PAGE_EFFORT.full;
-  await stage('the page', () => benchPage(world, effort, pageOnly && pageParts.length > 0 ? pageParts : undefined));
+  await stage('the page', () => benchPage(world, effort, pageParts.length > 0 ? pageParts : undefined));
 }
 
 async function measureAll() {
@@ -137,6 +162,8 @@ async function measureAll() {
   // Last, because it adds commits to the repositories.
   await measureLayers(repositories);
   await measureTasks(repositories);
+  if (quick) return;
+  for (const name of ['services', 'backends', 'gateway', 'page', 'soak']) await PARTS[name]();
 }
 
 async function stage(name, measure, isSection = true) {

@@ -24,6 +24,8 @@ await bundle.write({
   dir: join(root, 'dist/bundle'),
   // Node starts a CommonJS file some 15 ms sooner than a module.
   format: 'cjs',
+  // What bin/ags.cjs compiles can require, and cannot import.
+  dynamicImportInCjs: false,
   entryFileNames: '[name].cjs',
   // bin/ags.cjs loads this one by itself, and calls its `main`.
   chunkFileNames: (chunk) => (chunk.name === 'hot' ? 'hot.cjs' : '[name]-[hash].cjs'),

@@ -1,4 +1,4 @@
-// scripts/mutate.mjs: takes each protection of the server and the page out, one at a time, in a copy, and shows which test misses it.
+// scripts/mutate.mjs: takes each protection of mutations.mjs out, one at a time, in a copy, and shows which test misses it.
 //   node scripts/mutate.mjs             all of them
 //   node scripts/mutate.mjs cookie CSP  those with such a word in their name
 // A protection that no test misses is a failure: it is useless, or nobody would notice that it is gone.

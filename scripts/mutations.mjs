@@ -1,4 +1,4 @@
-// scripts/mutations.mjs: the protections of the server and the page, what the source is without each of them, and which tests should miss it.
+// scripts/mutations.mjs: the protections of the server and the page, and some of bringing work out, what the source is without each of them, and which tests should miss it.
 const one = (name, file, from, to, ...tests) => ({ name, file, from, to, tests });
 const [GUARD, ENTRY, ENTER] = ['src/server/guard.ts', 'src/server/entry.ts', 'src/server/enter.ts'];
 const [SERVE, HEADERS, EXCHANGE] = ['src/server/serve.ts', 'src/server/headers.ts', 'src/server/exchange.ts'];
@@ -105,4 +105,10 @@ export const MUTATIONS = [
   one('page: long Markdown', 'web/src/text/markdown.tsx', 'text.length > LONGEST || ', '', WORDS),
   one('page: names of the language', 'web/src/task/fold.ts', 'Object.hasOwn(READ, event.type) ? READ[event.type]?.(event) : undefined', 'READ[event.type]?.(event)', WORDS),
   one('errors on a terminal', 'src/cli/error-text.ts', '  return sanitizer.push(text) + sanitizer.end();', '  return text + sanitizer.end();', 'attacks/words'),
+  // Bringing work out, where a test of its own shows it better than the battery.
+  one('road: files have an end', 'src/tasks/agent-tree.ts', '  if (large !== undefined)', '  if (large === null)', 'bring-out'),
+  one('road: pipes in a copy', 'src/tasks/agent-tree.ts', 'refused: pipesForRules(task.paths.copy) }', 'refused: [] }', 'bring-out'),
+  one('road: pipes while packing', 'src/tasks/bring-out.ts', '      cover: found.pipes,\n', '', 'bring-out'),
+  one('road: a pipe in place of HEAD', 'src/tasks/agent-tree.ts', '[ -f ${AGENT_GIT}/HEAD ]', 'true', 'bring-out'),
+  one('road: a branch that is not ours', 'src/tasks/bring-out.ts', 'if (current !== null && !move.ours.includes(current))', "if (current === '')", 'bring-out'),
 ];

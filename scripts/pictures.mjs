@@ -1,5 +1,5 @@
 // scripts/pictures.mjs: `node scripts/pictures.mjs`: the pictures of docs/pictures, taken of the real page in front of real tasks in a
-// throw-away project. Needs a build and Chromium; `AGS_CHROMIUM` names another one than /usr/bin/chromium.
+// throw-away project. Needs a build, PostgreSQL, Redis and Chromium; `AGS_CHROMIUM` names another one than /usr/bin/chromium.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,6 +35,9 @@ export function startOfDay(date: Date): Date {
 }
 `;
 const FILES = {
+  'ags.yaml':
+    'checks: [node --test]\nmerge: {check: true}\nservices:\n  db: {preset: postgres, seed: [db/schema.sql]}\n  cache: redis\n',
+  'db/schema.sql': 'create table orders (id int primary key);\n',
   'README.md': '# Webshop\n\nA small shop: products, a cart, orders.\n\n    npm test\n',
   'package.json': '{\n  "name": "webshop",\n  "type": "module",\n  "scripts": {\n    "test": "node --test"\n  }\n}\n',
   'src/date.ts': DATES,
@@ -74,7 +77,13 @@ const TASKS = {
 };
 const ASKS = [
   'Cache product pages for visitors who are not signed in',
+  'say: Pages of products are the same for **everybody who is not signed in**. I look at what makes them, and at the cache that runs beside me.',
   'read: src/cart.ts',
+  'read: src/search.ts',
+  'run: redis-cli -h cache ping',
+  'write: src/cache.ts export const seconds = 60;',
+  'run: node --test',
+  'fetch: https://metrics.example/report',
   'use: 90000',
   'ask: Should the cache be in Redis or in memory?',
   'wait: 600',
@@ -122,7 +131,9 @@ async function tasks() {
     }
     await until(name, 'ready', 'failed');
   }
-  ags('merge', 'update-readme', '--yes');
+  ags('merge', 'update-readme', '--yes', '--check');
+  // On what the review chooses first: everything but what can run code.
+  ags('check', 'date-tests');
   start('cache-pages', ASKS, '--detach');
   await until('cache-pages', 'needs-you');
   start('login-limit', RUNS, '--detach');
@@ -146,7 +157,7 @@ async function pictures(link) {
       tasksAt,
       (page) => page.getByText('Should the cache be in Redis').filter({ visible: true }).first().waitFor(),
     ],
-    task: [`${tasksAt}/t/date-tests`, (page) => page.getByText('Done, ready to review').waitFor()],
+    task: [`${tasksAt}/t/cache-pages`, task],
     review: [`${tasksAt}/t/date-tests/changes`, review],
   };
   for (const colorScheme of ['light', 'dark'])
@@ -170,10 +181,16 @@ async function pictures(link) {
   await browser.close();
 }
 
+async function task(page) {
+  await page.getByText('The agent asks').waitFor();
+  await page.locator('[data-service=db]').getByText('healthy').waitFor();
+}
+
 async function review(page) {
   await page.getByText(/Merges cleanly onto/).waitFor();
   await page.getByRole('treeitem', { name: 'date.ts' }).click();
   await page.getByText('setUTCHours').waitFor();
+  await page.getByText('Checks passed').waitFor();
   await page.getByText(/Merges cleanly onto/).waitFor();
 }
 

@@ -1,7 +1,7 @@
 // scripts/setup.mjs: whatever a fresh clone needs, installed only if it is missing, and said out loud.
 // Plain Node without packages: it runs before there are any.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,10 +27,23 @@ function checkNode() {
   process.exit(9);
 }
 
+/** A clone may belong to somebody else: then nothing can be installed or built in it from here. */
+function mayWrite(what) {
+  try {
+    accessSync(root, constants.W_OK);
+    for (const made of ['dist', 'node_modules'])
+      if (existsSync(join(root, made))) accessSync(join(root, made), constants.W_OK);
+  } catch {
+    say(`${what}, and ${root} may not be written from here. Run there, as its owner: ./ags --version`);
+    process.exit(9);
+  }
+}
+
 export function ensurePackages() {
   const lock = join(root, 'package-lock.json');
   const installed = join(root, 'node_modules/.package-lock.json');
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
+  mayWrite('npm packages are missing');
   say('installing npm packages');
   // Not `npm ci`: it insists on an entry for the binaries of every other platform, which npm itself may leave out.
   execFileSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'], {
@@ -43,6 +56,7 @@ export async function ensureBuild(quiet) {
   const stamp = join(root, 'dist/.built-from');
   const wanted = sourceStamp();
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+  mayWrite('dist/ is older than the source');
   if (!quiet) say('building dist/');
   execFileSync(process.execPath, [join(root, 'scripts/build.mjs')], { cwd: root, stdio: ['ignore', 2, 2] });
   writeFileSync(stamp, wanted);
@@ -65,14 +79,26 @@ function sourceStamp() {
 
 const PACKAGES = {
   bwrap: 'bubblewrap',
+  busybox: 'busybox-static',
+  dockerd: 'docker.io',
+  newuidmap: 'uidmap',
   prlimit: 'util-linux',
   unshare: 'util-linux',
+  sshd: 'openssh-server',
   psql: 'postgresql',
+  mariadbd: 'mariadb-server',
   javac: 'default-jdk-headless',
   keytool: 'default-jdk-headless',
 };
+// What it recommends is for networks and images that no test has.
+const LEAN = ['podman', 'rabbitmq-server', 'memcached', 'openssh-server'];
 const MANAGERS = [
-  { program: 'apt-get', before: ['apt-get', 'update', '-qq'], install: ['apt-get', 'install', '-y', '-qq'] },
+  {
+    program: 'apt-get',
+    before: ['apt-get', 'update', '-qq'],
+    install: ['apt-get', 'install', '-y', '-qq'],
+    lean: ['apt-get', 'install', '-y', '-qq', '--no-install-recommends'],
+  },
   { program: 'dnf', install: ['dnf', 'install', '-y', '-q'] },
   { program: 'pacman', install: ['pacman', '-S', '--noconfirm'] },
   { program: 'zypper', install: ['zypper', '-q', 'install', '-y'] },
@@ -102,9 +128,27 @@ export function ensurePrograms(programs) {
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     }).status;
   if (manager.before !== undefined) run(manager.before);
-  if (run([...manager.install, ...packages]) !== 0 || missing.some((name) => !has(name))) {
+  const [lean, whole] = [true, false].map((is) => packages.filter((name) => LEAN.includes(name) === is));
+  const install = (argv, names) => (names.length === 0 ? 0 : run([...argv, ...names]));
+  const done = withoutServers(
+    run,
+    () => install(manager.install, whole) || install(manager.lean ?? manager.install, lean),
+  );
+  if (done !== 0 || missing.some((name) => !has(name))) {
     say(`could not install ${packages.join(', ')}. Run: sudo ${command}`);
     process.exit(9);
+  }
+}
+
+/** Debian starts a server as soon as it is installed, unless a file says no. One that is there is somebody else's, and stays. */
+function withoutServers(run, install) {
+  const policy = '/usr/sbin/policy-rc.d';
+  const ours = has('apt-get') && !existsSync(policy);
+  if (ours) run(['sh', '-c', `printf '#!/bin/sh\\nexit 101\\n' > ${policy} && chmod 755 ${policy}`]);
+  try {
+    return install();
+  } finally {
+    if (ours) run(['rm', '-f', policy]);
   }
 }
 

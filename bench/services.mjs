@@ -1,0 +1,138 @@
+// bench/services.mjs: services beside a task: how long until a seeded database answers, by its size, and what the door costs.
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { interleave, measure } from './measure.mjs';
+import { ms, number, spread, summary, wall } from './stats.mjs';
+import { calm, emptyDirectory, run } from './world.mjs';
+
+const ASK = ['psql', '-Atc', 'select 1'];
+const SCAN = ['psql', '-Atc', 'select sum(length(t)) from big'];
+
+/** What one would do by hand: a new cluster, the seed, and the first answer. */
+const BY_HAND = `set -e; dir=$(mktemp -d); bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
+"$bin/initdb" -D "$dir/pg" -U app --auth=trust --no-sync > /dev/null
+"$bin/pg_ctl" -D "$dir/pg" -w -l "$dir/log" -o "-c listen_addresses='' -k $dir -c fsync=off" start > /dev/null
+psql -X -q -h "$dir" -U app -d postgres -c 'create database app'
+psql -X -q -h "$dir" -U app -d app -f - > /dev/null
+psql -X -h "$dir" -U app -d app -Atc 'select 1' > /dev/null
+"$bin/pg_ctl" -D "$dir/pg" -m immediate stop > /dev/null; rm -rf "$dir"`;
+
+export async function benchServices(world, { rounds, megabytes }) {
+  const actor = world.actors.user;
+  const sized = megabytes.map((size) => [size, benchSize(world, actor, size, rounds)]);
+  const door = benchDoor(world, actor, rounds);
+  return {
+    title: 'Services',
+    text: [
+      'A task with PostgreSQL that was seeded before, until it has answered `select 1`, as whole commands (`ags exec -- psql`); beside it the same command without services (`ags exec -- true`), a new cluster with the same seed made by hand, without any sandbox, and `cp -a` of the seeded data directory, which is what a copy for each task would cost. "First scan" also reads the whole table, which copies its files into the task.',
+      'The door: redis-benchmark in the sandbox of a task, to a Redis that is a service, and to one that it has started itself beside it; one client and small values for round trips, four clients and values of 100 kB for bytes.',
+    ].join('\n\n'),
+    tables: [
+      {
+        caption: 'until a seeded database has answered',
+        head: [
+          'data',
+          'ags exec, no service',
+          'seeded service',
+          'with first scan',
+          'by hand',
+          'cp -a',
+          'by hand, times ours',
+        ],
+        rows: sized.map(([size, { plain, seeded, scan, byHand, copy }]) => [
+          `${size} MB`,
+          ...[plain, seeded, scan, byHand, copy].map((runs) => ms(wall(runs))),
+          `${number(summary(wall(byHand)).median / summary(wall(seeded)).median)} ×`,
+        ]),
+      },
+      {
+        caption: 'through the door, and without it',
+        head: ['', 'service', 'in the same sandbox', 'ratio'],
+        rows: [
+          ['round trips a second, one client', ...pair(door.trips)],
+          ['MB a second, four clients', ...pair(door.bytes)],
+        ],
+      },
+    ],
+    bars: [],
+  };
+}
+
+function pair({ service, beside }) {
+  const ratio = summary(service.map((value, i) => value / beside[i]));
+  return [spread(summary(service)), spread(summary(beside)), spread(ratio)];
+}
+
+function benchSize(world, actor, size, rounds) {
+  const seed = `create table big as select i, repeat(md5(i::text), 30) as t from generate_series(1, ${size * 1000}) i;\n`;
+  const path = project(actor, `services-${size}`, 'services: { db: { preset: postgres, seed: [seed.sql] } }\n', {
+    'seed.sql': seed,
+  });
+  const ags = (...command) => measure(actor, world.ags('exec', '--', ...command), { cwd: path });
+  const state = join(actor.home, '.local/state/ags');
+  run(actor, ['rm', '-rf', join(state, 'layers')]);
+  ags(...ASK);
+  const [files] = dataLayers(join(state, 'layers'));
+  const copy = join(actor.home, `copy-${size}`);
+  calm(world);
+  const found = interleave(
+    { rounds, seconds: 120 },
+    {
+      plain: () => measure(actor, world.ags('exec', '--no-services', '--', 'true'), { cwd: path }),
+      seeded: () => ags(...ASK),
+      scan: () => ags(...SCAN),
+      copy() {
+        const done = measure(actor, ['cp', '-a', files, copy]);
+        run(actor, ['rm', '-rf', copy]);
+        return done;
+      },
+    },
+  );
+  // Once is enough for what takes so long, and is not close.
+  found.byHand = Array.from({ length: size > 10 ? 1 : rounds }, () =>
+    measure(known(actor), ['sh', '-c', BY_HAND], { cwd: '/', input: seed }),
+  );
+  return found;
+}
+
+/** initdb wants to know the name of who runs it, and the user of the measurements has none. */
+function known(actor) {
+  return process.getuid() === 0 ? { ...actor, identity: { uid: 65_534, gid: 65_534 } } : actor;
+}
+
+function dataLayers(layers) {
+  return readdirSync(layers)
+    .flatMap((name) => readdirSync(join(layers, name)).map((one) => join(layers, name, one, 'files')))
+    .filter((path) => path.includes('/data-') && existsSync(path));
+}
+
+const DOOR = `redis-server --port 7000 --save '' > /dev/null & until redis-cli -p 7000 ping > /dev/null 2>&1; do sleep 0.05; done
+for port in 6379 7000; do
+  redis-benchmark -p $port -t get -c 1 -n 20000 --csv | tail -1
+  redis-benchmark -p $port -t set -c 4 -d 100000 -n 10 -q > /dev/null
+  redis-cli -p $port --no-raw eval "redis.call('set', 'key:000000000000', string.rep('x', 100000))" 0 > /dev/null
+  redis-benchmark -p $port -t get -c 4 -d 100000 -n 4000 --csv | tail -1
+done; kill %1`;
+
+function benchDoor(world, actor, rounds) {
+  const path = project(actor, 'services-door', 'services: { cache: redis }\n', {});
+  const found = { trips: { service: [], beside: [] }, bytes: { service: [], beside: [] } };
+  for (let round = 0; round < rounds; round += 1) {
+    const { stdout } = measure(actor, world.ags('exec', '--', 'bash', '-c', DOOR), { cwd: path });
+    const rates = [...stdout.matchAll(/^"GET","([\d.]+)"/gm)].map(([, rate]) => Number(rate));
+    if (rates.length !== 4) throw new Error(`redis-benchmark said: ${stdout}`);
+    found.trips.service.push(rates[0]);
+    found.bytes.service.push(rates[1] / 10);
+    found.trips.beside.push(rates[2]);
+    found.bytes.beside.push(rates[3] / 10);
+  }
+  return found;
+}
+
+function project(actor, name, config, files) {
+  const path = emptyDirectory(actor, name);
+  for (const [file, content] of Object.entries({ 'ags.yaml': config, ...files }))
+    writeFileSync(join(path, file), content);
+  run(actor, ['git', 'init', '-q'], { cwd: path });
+  return path;
+}

@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Machine } from '../harness.ts';
+import { shareReadiness, type Machine } from '../harness.ts';
 
 /** Processes of this machine that have the word in their command line. Zombies have none. */
 export function processesWith(word: string): number[] {
@@ -44,6 +44,7 @@ export async function startReady(
   command: readonly string[],
   flags: readonly string[] = [],
 ): Promise<ChildProcess> {
+  shareReadiness(machine);
   const child = machine.start(['exec', '--review', 'later', ...flags, '--', ...command]);
   let said = '';
   for (const stream of [child.stdout, child.stderr])

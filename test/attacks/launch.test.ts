@@ -178,6 +178,9 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
     process.execPath,
     AGS,
     'exec',
+    // Or an engine that is there would be taken.
+    '--backend',
+    'native',
     '--review',
     'later',
     '--network',

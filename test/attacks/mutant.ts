@@ -2,20 +2,21 @@
 // before it is started.
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
-import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { vi } from 'vitest';
+import type { ConfigFlags } from '../../src/config/effective.ts';
 import type { SandboxSpec } from '../../src/protocol/spec.ts';
 import { planNative } from '../../src/sandbox/native.ts';
 import { DESCRIPTORS, type Launch } from '../../src/sandbox/native-launch.ts';
 import { prepareRunDir } from '../../src/sandbox/native-prepare.ts';
 import { seccompFilter } from '../../src/sandbox/seccomp.ts';
-import { taskPaths } from '../../src/store/layout.ts';
+import { taskPaths, type TaskPaths } from '../../src/store/layout.ts';
 import { OFFLINE } from '../../src/tasks/network-plan.ts';
 import { createRun, type RunPlan } from '../../src/tasks/prepare.ts';
 import { nativeOptions } from '../../src/tasks/native-options.ts';
 import type { World } from '../../src/tasks/world.ts';
 import { giveTo, type Machine, type Result } from '../harness.ts';
+import { worldOf } from './own-world.ts';
 import { identity } from './run-inside.ts';
 import type { Victims } from './victims.ts';
 
@@ -75,20 +76,10 @@ export async function prepareMutant(
   command: readonly string[],
 ): Promise<Prepared> {
   const world = worldOf(machine);
-  for (const dir of ['.local', '.local/state', '.cache']
-    .map((name) => join(machine.home, name))
-    .filter((path) => !existsSync(path))) {
-    mkdirSync(dir, { mode: 0o755 });
-    giveTo(dir, machine.uid);
-  }
-  // git is particular about whose repository it reads, and here root reads the user's.
-  if (!existsSync(join(machine.home, '.gitconfig')))
-    writeFileSync(join(machine.home, '.gitconfig'), '[safe]\n\tdirectory = *\n');
+  makeHome(machine);
   // Doors need somebody to hand them to; the attacks on them are in doors.test.ts.
-  const plan = (mutation.plan ?? same)({ ...(await planFor(world)), network: OFFLINE });
-  mkdirSync(join(machine.stateDir, 'tasks'), { recursive: true, mode: 0o700 });
-  const paths = taskPaths(machine.stateDir, `mutant-${process.hrtime.bigint()}`);
-  mkdirSync(paths.root);
+  const plan = (mutation.plan ?? same)({ ...withoutGroup(await planFor(world)), network: OFFLINE });
+  const paths = newTask(machine);
   const spec = (mutation.spec ?? same)(await createRun(world, plan, paths, 'mutant'));
   const options = await nativeOptions(world, plan, spec, paths.runDir, 'mutant', { files: [], prefix: [], env: {} });
   const launch = (mutation.launch ?? same)(planNative(options, spec, command, { terminal: null, stdin: 0 }));
@@ -106,44 +97,44 @@ export async function prepareMutant(
   return { argv, env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', AGS_RUN: 'mutant' } };
 }
 
-const same = <T>(value: T): T => value;
+export const same = <T>(value: T): T => value;
+
+/** What a run finds in any home. */
+export function makeHome(machine: Machine): void {
+  for (const dir of ['.local', '.local/state', '.cache']
+    .map((name) => join(machine.home, name))
+    .filter((path) => !existsSync(path))) {
+    mkdirSync(dir, { mode: 0o755 });
+    giveTo(dir, machine.uid);
+  }
+  // git is particular about whose repository it reads, and here root reads the user's.
+  if (!existsSync(join(machine.home, '.gitconfig')))
+    writeFileSync(join(machine.home, '.gitconfig'), '[safe]\n\tdirectory = *\n');
+}
+
+export function newTask({ stateDir }: Machine): TaskPaths {
+  mkdirSync(join(stateDir, 'tasks'), { recursive: true, mode: 0o700 });
+  const paths = taskPaths(stateDir, `mutant-${process.hrtime.bigint()}`);
+  mkdirSync(paths.root);
+  return paths;
+}
 
 /**
  * As `ags exec` plans it. Whether a sandbox can be had here is not asked again: the answer is found by starting one, which
  * root, playing the user, cannot do. The other tests have started many.
  */
-async function planFor(world: World): Promise<RunPlan> {
+export async function planFor(world: World, flags: ConfigFlags = {}): Promise<RunPlan> {
   vi.doMock('../../src/tasks/ready.ts', () => ({
     workspaceKind: () => Promise.resolve({ kind: 'overlay', why: '', overlays: true }),
   }));
   const { planRun } = await import('../../src/tasks/prepare.ts');
-  const plan = await planRun(world, { workspace: 'overlay' });
-  // No attempt of the tables depends on a control group; those that do have tests of their own.
-  const cgroup = { kind: 'none', why: 'a mutant has none' } as const;
-  return { ...plan, host: { ...plan.host, cgroupPlan: cgroup, limitHost: { ...plan.host.limitHost, cgroup } } };
+  return planRun(world, { workspace: 'overlay', ...flags });
 }
 
-function worldOf(machine: Machine): World {
-  return {
-    cwd: machine.project,
-    home: machine.home,
-    env: machine.env,
-    uid: machine.uid,
-    gid: machine.uid,
-    userName: 'user',
-    shell: '/bin/sh',
-    stateDir: machine.stateDir,
-    cacheDir: join(machine.home, '.cache/ags'),
-    self: [],
-    dataDir: join(machine.home, '.local/share/ags'),
-    configFile: join(machine.home, '.config/ags/config.yaml'),
-    memoryBytes: totalmem(),
-    kernel: release(),
-    platform: process.platform,
-    nodeArch: process.arch,
-    pid: process.pid,
-    now: () => new Date(),
-  };
+/** No attempt of the tables depends on a control group; those that do have tests of their own. */
+function withoutGroup(plan: RunPlan): RunPlan {
+  const cgroup = { kind: 'none', why: 'a mutant has none' } as const;
+  return { ...plan, host: { ...plan.host, cgroupPlan: cgroup, limitHost: { ...plan.host.limitHost, cgroup } } };
 }
 
 /** For a mutation of the arguments: without an option and the given number of values after it. Every one of its kind. */

@@ -7,16 +7,18 @@ import { hostPath, sandboxPath } from '../../src/protocol/spec.ts';
 import type { Launch } from '../../src/sandbox/native-launch.ts';
 import { assemble } from '../../src/sandbox/seccomp.ts';
 import { CALLERS, createMachine, type Caller, type Machine } from '../harness.ts';
-import { breaches } from './attack.ts';
-import { batchInput, batchProgram, parseAnswers } from './batch.ts';
-import { instead, runMutant, without, type Mutation } from './mutant.ts';
-import { FILE_ATTACKS } from './table-files.ts';
-import { IDENTITY_ATTACKS } from './table-identity.ts';
-import { KERNEL_ATTACKS } from './table-kernel.ts';
-import { NETWORK_ATTACKS } from './table-network.ts';
+import { breaches } from '../../src/attacks/attack.ts';
+import { batchInput, batchProgram, parseAnswers } from '../../src/attacks/batch.ts';
+import { instead, prepareMutant, runMutant, without, type Mutation } from './mutant.ts';
+import { FILE_ATTACKS } from '../../src/attacks/table-files.ts';
+import { IDENTITY_ATTACKS } from '../../src/attacks/table-identity.ts';
+import { KERNEL_ATTACKS } from '../../src/attacks/table-kernel.ts';
+import { NETWORK_ATTACKS } from '../../src/attacks/table-network.ts';
 import { createVictims, type Victims } from './victims.ts';
 
-const ATTACKS = [...FILE_ATTACKS, ...KERNEL_ATTACKS, ...NETWORK_ATTACKS, ...IDENTITY_ATTACKS];
+const ATTACKS = [...FILE_ATTACKS, ...KERNEL_ATTACKS, ...NETWORK_ATTACKS, ...IDENTITY_ATTACKS].filter(
+  ({ needs }) => needs === undefined,
+);
 const ARCH = process.arch === 'arm64' ? 'arm64' : 'x64';
 
 interface Protection extends Mutation {
@@ -120,7 +122,7 @@ const PROTECTIONS: readonly Protection[] = [
     name: 'a /run and a /var of its own',
     ...mounts((mount) =>
       mount.kind === 'dir' && ['/run', '/var'].includes(mount.to)
-        ? [mount, show(mount.to === '/run' ? '/run/lock' : '/var/lib')]
+        ? [mount, show(mount.to === '/run' ? '/run/lock' : '/var/log')]
         : [mount],
     ),
   },
@@ -171,6 +173,22 @@ const PROTECTIONS: readonly Protection[] = [
   },
 ];
 
+/** What shows when each is not as it should be; null: it shows nothing of anybody's. */
+const MOUNTS: Readonly<Record<string, string | null>> = {
+  'the system': 'read-only system directories',
+  'tool directory of the home': 'read-only tool directories',
+  'objects of your repository': 'read-only objects',
+  "the task's own git directory": 'a git directory of its own',
+  "the task's own home": 'a home of its own',
+  'a copy of the settings that etc: names, with accounts of its own': 'a /etc of its own',
+  workspace: 'copy-on-write',
+  proc: 'a process list of its own',
+  dev: 'a /dev of its own',
+  tmpfs: 'temporary files of its own',
+  dir: 'a /run and a /var of its own',
+  symlink: null,
+};
+
 describe.each(CALLERS)('as %s', (caller) => {
   const stage = createStage(caller);
   const here = PROTECTIONS.filter((one) => one.only === undefined || one.only === caller);
@@ -201,6 +219,62 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 });
 
+/** Options of bubblewrap that take nothing away from anybody, and those whose absence other tests notice. */
+const NOT_HERE: Readonly<Record<string, string>> = {
+  '--setenv': 'gives',
+  '--chdir': 'gives',
+  '--bind': 'gives; what may be written is a protection of each mount, above',
+  '--ro-bind': 'gives; see above',
+  '--symlink': 'gives',
+  '--dir': 'gives',
+  '--perms': 'belongs to what follows it',
+  '--tmpfs': 'gives; its bounds are above',
+  '--json-status-fd': 'tells us its first process',
+  '--unshare-user': 'nothing starts without it',
+  '--die-with-parent': 'test/attacks/lifetime.test.ts',
+};
+
+describe('the list of protections is complete', () => {
+  const here = PROTECTIONS.map(({ launch, spec, name }) => `${name} ${String(launch)} ${String(spec)}`).join(' ');
+
+  test('every option that bubblewrap is started with is taken out, or is none', async () => {
+    using machine = createMachine(CALLERS.at(-1) ?? 'user');
+    const seen = new Set<string>();
+    await prepareMutant(
+      machine,
+      {
+        launch(launch) {
+          for (const word of launch.bwrapArgs) if (/^--[a-z]/.test(word)) seen.add(word);
+          return launch;
+        },
+      },
+      ['true'],
+    );
+    expect(seen.size).toBeGreaterThan(15);
+    expect(
+      [...seen].filter((option) => !new RegExp(`["']${option}["']`).test(here) && NOT_HERE[option] === undefined),
+    ).toEqual([]);
+  });
+
+  test('every kind of mount is', async () => {
+    using machine = createMachine(CALLERS.at(-1) ?? 'user');
+    const seen = new Set<string>();
+    await prepareMutant(
+      machine,
+      {
+        spec(spec) {
+          for (const mount of spec.mounts) seen.add(mount.kind === 'bind' ? mount.why : mount.kind);
+          return spec;
+        },
+      },
+      ['true'],
+    );
+    expect([...seen].filter((kind) => !Object.hasOwn(MOUNTS, kind))).toEqual([]);
+    const names = new Set(PROTECTIONS.map(({ name }) => name));
+    expect(Object.values(MOUNTS).filter((name) => name !== null && !names.has(name))).toEqual([]);
+  });
+});
+
 interface Stage {
   /** The attacks that succeed, and what of the host was touched. */
   attack(mutation: Mutation): Promise<string[]>;
@@ -215,26 +289,30 @@ function createStage(caller: Caller): Stage {
     current?.machine[Symbol.dispose]();
     current = null;
   };
+  const attempt = async (mutation: Mutation): Promise<{ answers: string[]; touched: string[] }> => {
+    if (current === null) {
+      const machine = createMachine(caller);
+      current = { machine, victims: await createVictims(machine) };
+    }
+    const { machine, victims } = current;
+    const run = await runMutant(
+      machine,
+      victims,
+      mutation,
+      ['perl', '-e', batchProgram(process.arch)],
+      // A mutant has no gateway (mutant.ts).
+      batchInput(ATTACKS, { ...victims.places, NETWORK: 'off' }),
+    );
+    const touched = victims.touched().map((line) => `touched ${line.split(':')[0]?.replace(machine.root, '')}`);
+    if (touched.length > 0) await close();
+    // One that does not start proves nothing about its holes.
+    if (!run.stdout.includes('attempt\t')) throw new Error(`it does not start: ${run.stderr.trim()}${run.stdout}`);
+    return { answers: parseAnswers(run.stdout, ATTACKS), touched };
+  };
   return {
     close,
     async attack(mutation) {
-      if (current === null) {
-        const machine = createMachine(caller);
-        current = { machine, victims: await createVictims(machine) };
-      }
-      const { machine, victims } = current;
-      const run = await runMutant(
-        machine,
-        victims,
-        mutation,
-        ['perl', '-e', batchProgram(process.arch)],
-        batchInput(ATTACKS, victims.places),
-      );
-      const touched = victims.touched().map((line) => `touched ${line.split(':')[0]?.replace(machine.root, '')}`);
-      if (touched.length > 0) await close();
-      // One that does not start proves nothing about its holes.
-      if (!run.stdout.includes('attempt\t')) throw new Error(`it does not start: ${run.stderr.trim()}${run.stdout}`);
-      const answers = parseAnswers(run.stdout, ATTACKS);
+      const { answers, touched } = await attempt(mutation);
       const broken = ATTACKS.filter((one, i) => breaches(one, answers[i] ?? '').length > 0);
       return [...broken.map((one) => `${one.id}: ${one.what}`), ...touched];
     },

@@ -1,9 +1,9 @@
 // test/attacks/run-inside.ts: a table of attempts, run by the real command over a real project.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { AGS, type Machine, type Result } from '../harness.ts';
-import type { Attack } from './attack.ts';
-import { batchInput, batchProgram, parseAnswers } from './batch.ts';
+import { AGS, type Machine, type Result, asMember } from '../harness.ts';
+import type { Attack } from '../../src/attacks/attack.ts';
+import { batchInput, batchProgram, parseAnswers } from '../../src/attacks/batch.ts';
 import type { Victims } from './victims.ts';
 
 export interface Inside extends Result {
@@ -16,15 +16,18 @@ export async function runInside(
   victims: Victims,
   attacks: readonly Attack[],
   flags: readonly string[] = [],
+  group?: string,
 ): Promise<Inside> {
   const secret = openSync(victims.secretFile, 'r');
+  const become = group === undefined ? [] : asMember(machine.uid, group);
+  const [program = '', ...before] = [...become, process.execPath];
   const child = spawn(
-    process.execPath,
-    [AGS, 'exec', '--review', 'later', ...flags, '--', 'perl', '-e', batchProgram(process.arch)],
+    program,
+    [...before, AGS, 'exec', '--review', 'later', ...flags, '--', 'perl', '-e', batchProgram(process.arch)],
     {
       cwd: machine.project,
       env: { ...machine.env, ...victims.env },
-      ...identity(machine),
+      ...(group === undefined ? identity(machine) : {}),
       stdio: ['pipe', 'pipe', 'pipe', 'ignore', 'ignore', 'ignore', 'ignore', 'ignore', 'ignore', secret],
     },
   );

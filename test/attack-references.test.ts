@@ -1,0 +1,100 @@
+// test/attack-references.test.ts: the published flaws that attempts name are those that docs/attack-references.md explains, and each says
+// who tries it: exactly the attempts that name it, and tests that exist.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ATTACKS } from '../src/attacks/table.ts';
+
+const ROOT = new URL('..', import.meta.url).pathname;
+const page = readFileSync(join(ROOT, 'docs/attack-references.md'), 'utf8');
+const FLAW = /^(CVE-\d{4}-\d{4,}|GHSA(-[0-9a-z]{4}){3})$/;
+
+interface Row {
+  readonly flaw: string;
+  readonly address: string;
+  readonly attempts: readonly string[];
+  readonly tests: readonly string[];
+}
+
+/** The rows about what is tried, without the first line of the table and the one under it. */
+function rows(text: string): Row[] {
+  const [tried = ''] = text.split('\n## Not tried\n');
+  return tried
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .slice(1)
+    .map((line) => {
+      const [, name = '', , by = ''] = line.split('|');
+      const [, flaw = name, address = ''] = /\[([^\]]+)\]\(([^)]+)\)/.exec(name) ?? [];
+      const named = [...by.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? '');
+      return {
+        flaw,
+        address,
+        attempts: named.filter((one) => !one.startsWith('test/')),
+        tests: named.filter((one) => one.startsWith('test/')),
+      };
+    });
+}
+
+/** Which attempts name each flaw. */
+function named(): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const { id, references } of ATTACKS)
+    for (const flaw of references.filter((one) => FLAW.test(one))) found.set(flaw, [...(found.get(flaw) ?? []), id]);
+  return found;
+}
+
+/** What is wrong with a page. */
+function faults(text: string): string[] {
+  const [tables, list] = [named(), rows(text)];
+  const told = new Set(list.map(({ flaw }) => flaw));
+  return [
+    ...[...tables.keys()].filter((flaw) => !told.has(flaw)).map((flaw) => `not explained: ${flaw}`),
+    ...list.flatMap(({ flaw, address, attempts, tests }) => {
+      const wanted = tables.get(flaw) ?? [];
+      return [
+        ...(FLAW.test(flaw) && address.startsWith('https://') && address.endsWith(flaw) ? [] : [`no record: ${flaw}`]),
+        ...(attempts.length + tests.length > 0 ? [] : [`tried by nobody: ${flaw}`]),
+        ...wanted.filter((id) => !attempts.includes(id)).map((id) => `${flaw} is also tried by ${id}`),
+        ...attempts.filter((id) => !wanted.includes(id)).map((id) => `${flaw} is not tried by ${id}`),
+        ...tests.filter((path) => !existsSync(join(ROOT, path))).map((path) => `no such test: ${path}`),
+      ];
+    }),
+  ];
+}
+
+test('every published flaw that an attempt names is explained, and every one that is explained is tried', () => {
+  expect(faults(page)).toEqual([]);
+  expect(rows(page).length).toBeGreaterThan(60);
+});
+
+test('each stands there once, in order', () => {
+  const list = rows(page).map(({ flaw }) => flaw);
+  const order = list.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+  expect([...new Set(list)]).toEqual(order);
+});
+
+test('what is not tried is named by no attempt', () => {
+  const [, rest = ''] = page.split('\n## Not tried\n');
+  const flaws = [...rest.matchAll(/CVE-\d{4}-\d{4,}/g)].map(([flaw]) => flaw);
+  expect(flaws.filter((flaw) => named().has(flaw))).toEqual([]);
+  expect(flaws.length).toBeGreaterThan(0);
+});
+
+test('a reference looks like one: a number of our list, a published flaw, or words', () => {
+  const odd = ATTACKS.flatMap(({ references }) => references).filter(
+    (one) => /^(cve|ghsa)\b/i.test(one) && !FLAW.test(one),
+  );
+  expect(odd).toEqual([]);
+});
+
+test('a flaw that is not explained, one that nobody tries, and one with the wrong attempt are noticed', () => {
+  const line = page.split('\n').find((one) => one.startsWith('| [CVE-2019-5736]')) ?? '';
+  expect(faults(page.replace(`${line}\n`, ''))).toEqual(['not explained: CVE-2019-5736']);
+  expect(faults(page.replace(line, line.replace('fs-overwrite-runtime', 'fs-page-cache')))).toEqual([
+    'CVE-2019-5736 is also tried by fs-overwrite-runtime',
+    'CVE-2019-5736 is not tried by fs-page-cache',
+  ]);
+  const nobody = '| [CVE-2000-0001](https://www.cve.org/CVERecord?id=CVE-2000-0001) | nothing | |';
+  expect(faults(page.replace(line, `${line}\n${nobody}`))).toEqual(['tried by nobody: CVE-2000-0001']);
+});

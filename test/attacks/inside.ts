@@ -1,0 +1,65 @@
+// test/attacks/inside.ts: every attempt of the tables, from inside a sandbox. One sandbox runs them all; each is reported by itself.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CALLERS, createMachine, type Machine } from '../harness.ts';
+import type { PodmanUser } from '../podman-user.ts';
+import { breaches } from '../../src/attacks/attack.ts';
+import { runInside, type Inside } from './run-inside.ts';
+import { CONTROL } from '../../src/attacks/table-files.ts';
+import { INSIDE_ATTACKS } from '../../src/attacks/table.ts';
+import { createVictims, type Victims } from './victims.ts';
+
+// Those that need a host of their own are tried by doctor-attack.test.ts.
+const ATTACKS = [...INSIDE_ATTACKS.filter(({ needs }) => needs === undefined), CONTROL];
+const CASES = CALLERS.flatMap((caller) => (['overlay', 'copy'] as const).map((workspace) => ({ caller, workspace })));
+
+export interface Elsewhere {
+  /** Where the machine stands: an engine does not see the /tmp of the tests. */
+  readonly disk?: string;
+  readonly group?: string;
+  /** An ordinary user that is known here, made by whoever asks. */
+  readonly user?: () => PodmanUser;
+  /** What the engine itself writes on the host, for its caller. */
+  readonly ofEngine?: RegExp;
+}
+
+export function insideAttacks(flags: readonly string[], elsewhere?: Elsewhere): void {
+  describe.each(CASES)(
+    'as $caller, over a workspace of kind $workspace, an attacker cannot',
+    ({ caller, workspace }) => {
+      let machine: Machine;
+      let victims: Victims;
+      let inside: Inside;
+      let touched: readonly string[];
+
+      beforeAll(async () => {
+        machine = createMachine(caller, { disk: elsewhere?.disk, user: elsewhere?.user?.() });
+        victims = await createVictims(machine);
+        inside = await runInside(
+          machine,
+          victims,
+          ATTACKS,
+          [...flags, '--workspace', workspace, '--limit', 'time=60s', '--limit', 'processes=200'],
+          elsewhere?.group,
+        );
+        touched = victims.touched().filter((line) => elsewhere?.ofEngine?.test(line) !== true);
+      });
+      afterAll(async () => {
+        await victims[Symbol.asyncDispose]();
+        machine[Symbol.dispose]();
+      });
+
+      test.for(ATTACKS.map((attack, index) => [`${attack.id}: ${attack.what}`, attack, index] as const))(
+        '%s',
+        ([, attack, index]) => {
+          expect(breaches(attack, inside.answers[index] ?? '', elsewhere !== undefined)).toEqual([]);
+        },
+      );
+
+      test('touch anything of the host, or bring a secret out', () => {
+        expect(touched).toEqual([]);
+        expect(`${inside.stdout}${inside.stderr}${inside.answers.join('\n')}`).not.toContain(victims.word);
+        expect(inside.code).toBe(0);
+      });
+    },
+  );
+}

@@ -1,0 +1,44 @@
+// test/faults/forked.ts: a server is asked for another task that begins with what one has done. Once it has said yes, the task is there, and
+// stands on all of that work; the first one does not change.
+import { join } from 'node:path';
+import { firstLine } from '../server/place.ts';
+import type { Begun } from './acts.ts';
+import { taskNames } from './checker.ts';
+import { readIfThere, type Ground } from './ground.ts';
+
+export async function forkTask(ground: Ground, task: string, name: string, text: string): Promise<Begun> {
+  const tip = (of: string): string =>
+    ground.machine.git('for-each-ref', '--format=%(objectname)', `refs/heads/ags/${of}`).trim();
+  const before = tip(task);
+  const server = ground.start('serve', '--port', '0');
+  const link = await firstLine(server.child);
+  const key = readIfThere(join(ground.stateDir, 'server/key'))?.trim() ?? '';
+  const asked = fetch(`http://127.0.0.1:${new URL(link).port}/api/tasks/${task}/fork`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ text, name }),
+  }).then(
+    async (answer) => ({ status: answer.status, said: await answer.text() }),
+    () => ({ status: 0, said: 'the connection was lost' }),
+  );
+  return {
+    running: server,
+    task: name,
+    passing: true,
+    leave: () => void asked.then(() => server.child.kill('SIGTERM')),
+    async end({ code, signal, stderr }) {
+      const { status, said } = await asked;
+      const made = taskNames(ground.stateDir).includes(name);
+      const own = tip(name);
+      return [
+        ...(status === 200 && !made ? [`${name} was called started, and is not there: ${said}`] : []),
+        ...(status >= 500 && !said.includes('disk.full') ? [`the server said ${status}: ${said}`] : []),
+        ...(tip(task) === before ? [] : [`${task} was forked, and is another one now`]),
+        ...(own === '' || ground.machine.git('merge-base', before, own).trim() === before
+          ? []
+          : [`${name} does not stand on what ${task} has done`]),
+        ...(code === 0 || signal !== null ? [] : [`the server ended with ${code}: ${stderr}`]),
+      ];
+    },
+  };
+}

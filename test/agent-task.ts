@@ -85,7 +85,7 @@ function bringOut(machine: Machine, id: string, scratch: readonly string[]): Pro
     execFile(
       process.execPath,
       [new URL('bring-out-driver.mjs', import.meta.url).pathname, id, details],
-      { cwd: machine.project, env: machine.env, ...identity, maxBuffer: 2 ** 24, timeout: 60_000 },
+      { cwd: machine.project, env: machine.env, ...identity, maxBuffer: 2 ** 24, timeout: 110_000 },
       (error, stdout, stderr) => {
         try {
           resolve(JSON.parse(stdout) as Brought);

@@ -17,7 +17,24 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   store: ['protocol', 'lib'],
   agents: ['protocol', 'lib'],
   hooks: ['protocol', 'lib'],
-  tasks: ['protocol', 'lib', 'config', 'git', 'sandbox', 'gateway', 'review', 'store', 'agents', 'hooks'],
+  registry: ['protocol', 'lib'],
+  services: ['protocol', 'lib'],
+  attacks: ['protocol', 'lib', 'sandbox'],
+  tasks: [
+    'protocol',
+    'lib',
+    'config',
+    'git',
+    'sandbox',
+    'gateway',
+    'review',
+    'store',
+    'agents',
+    'hooks',
+    'registry',
+    'services',
+    'attacks',
+  ],
   server: ['protocol', 'lib', 'store', 'tasks'],
   client: ['protocol'],
   cli: [
@@ -31,6 +48,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'store',
     'agents',
     'hooks',
+    'services',
+    'attacks',
     'tasks',
     'server',
   ],
@@ -38,7 +57,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages and the only files that may import them: what is slow to load must be loaded on purpose. */
 const PACKAGES: Readonly<Record<string, RegExp>> = {
-  zod: /^protocol\/(api(-checks)?|config(-checks|-forms)?|task)\.ts$|^config\/|^server\//,
+  zod: /^protocol\/(api(-checks|-id|-review|-services)?|carried-event|export|config(-checks|-compose|-docker|-forms|-hooks|-services)?|task)\.ts$|^config\/|^server\//,
   ws: /^server\//,
   yaml: /^config\//,
   '@lydell/node-pty': /^tasks\/(terminal|doctor)\.ts$/,

@@ -25,7 +25,7 @@ async function asker(script: string): Promise<{ found: string | undefined; ms: n
   });
   const socket = await called;
   const began = performance.now();
-  const found = await findAsker(sandbox.initPid, socket.remotePort ?? 0);
+  const found = await findAsker(sandbox.initPid ?? 0, socket.remotePort ?? 0);
   const ms = performance.now() - began;
   socket.destroy();
   sandbox.kill();

@@ -1,6 +1,15 @@
 // test/bring-out.test.ts: what an agent did, committed or not, is on its branch of the user's repository when a turn ends.
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentTask, runAgent } from './agent-task.ts';
@@ -261,6 +270,30 @@ Ags-Run: forged/7'`,
     giveTo(join(machine.home, '.config'), machine.uid);
     const task = await agentTask(machine, 'echo 1 > one; rm README.md; echo x >> src/a.txt');
     expect(machine.git('diff', '--name-status', task.base, task.branch)).toBe('D\tREADME.md\nA\tone\nM\tsrc/a.txt\n');
+  });
+
+  test('of a copy, too, pipes in place of rules keep nobody waiting, and a file without an end is refused', async () => {
+    using machine = createMachine(caller);
+    mkdirSync(join(machine.home, '.config/ags'), { recursive: true });
+    writeFileSync(join(machine.home, '.config/ags/config.yaml'), 'workspace: copy\n');
+    giveTo(join(machine.home, '.config'), machine.uid);
+    const task = await runAgent(
+      machine,
+      'mkdir -p piped; echo 1 > piped/one; mkfifo .gitattributes piped/.gitignore; mkdir closed; chmod 000 closed',
+    );
+    const large = join(task.directory, 'run/copy/large');
+    writeFileSync(large, '');
+    truncateSync(large, 2 ** 40);
+    expect((await task.bringOut()).error).toMatchObject({
+      code: 'capture.refused',
+      message: expect.stringMatching(/^large is /) as string,
+    });
+    rmSync(large);
+    const { error } = await task.bringOut();
+    expect([error, machine.git('diff', '--name-status', task.base, task.branch)]).toEqual([
+      undefined,
+      'A\tpiped/one\n',
+    ]);
   });
 
   test('a secret that was hidden, and files without a right to be read, are not taken for deleted', async () => {

@@ -435,13 +435,11 @@ describe('ignored files', () => {
         'sh',
         workspace,
       );
-      const started = Date.now();
       const capture = await trial.capture(task);
       expect([(await pathsOf(capture, task)).toSorted(), capture.refused.map(({ path }) => path).toSorted()]).toEqual([
         ['a/x', 'b/z'],
         ['.gitignore', 'a/.gitattributes'],
       ]);
-      expect(Date.now() - started).toBeLessThan(30_000);
     }
   });
 });

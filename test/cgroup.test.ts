@@ -20,6 +20,7 @@ const limits: Limits = {
   tmpBytes: 16 * MiB,
   cpuSeconds: null,
   wallSeconds: null,
+  cpus: null,
 };
 
 const scratch = mkdtempSync(join(tmpdir(), 'ags-cgroup-'));
@@ -174,7 +175,7 @@ describe('the choice of a cgroup', () => {
   });
 
   test('a scope is asked for with memory, swap and tasks', async () => {
-    expect(scopeArgv('/usr/bin/systemd-run', 'ags-x.1.2.3', { memoryBytes: 1024, processes: 7 })).toEqual([
+    expect(scopeArgv('/usr/bin/systemd-run', 'ags-x.1.2.3', { memoryBytes: 1024, processes: 7, cpus: null })).toEqual([
       '/usr/bin/systemd-run',
       '--user',
       '--scope',

@@ -31,6 +31,8 @@ async function output(run: (ctx: Context) => Promise<number>, more: Partial<Cont
   return pieces.join('');
 }
 
+const WIDEST = Math.max(...Object.keys(VERBS).map((name) => name.length));
+
 describe('the overview', () => {
   test('begins with three examples, lists every command in its group, and fits 80 columns', async () => {
     const text = await output((ctx) => showHelp([], ctx));
@@ -49,7 +51,7 @@ describe('the overview', () => {
       expect(listed).toEqual(
         entries
           .filter(([, entry]) => entry.group === group)
-          .map(([name, entry]) => `  ${name.padEnd(10)}  ${entry.summary}`),
+          .map(([name, entry]) => `  ${name.padEnd(WIDEST)}  ${entry.summary}`),
       );
     }
     expect(tooWide(text)).toEqual([]);
@@ -128,7 +130,7 @@ describe('topics', () => {
     await expect(helpOn('exitcodes', plain)).rejects.toMatchObject({
       code: 'usage.invalid',
       message: 'There is no help on "exitcodes".',
-      hint: `Did you mean: ags help exit-codes\nCommands: ${Object.keys(VERBS).join(', ')}\nTopics: exit-codes, environment, json, network, hooks`,
+      hint: `Did you mean: ags help exit-codes\nCommands: ${Object.keys(VERBS).join(', ')}\nTopics: exit-codes, environment, json, network, hooks, service-presets`,
     });
     await expect(helpOn('\u001b[31m', plain)).rejects.toMatchObject({
       message: String.raw`There is no help on "\x1b[31m".`,

@@ -1,6 +1,17 @@
 // test/command.test.ts: the file that is called: bin/ags, which a shell reads before Node does.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createMachine, type Machine } from './harness.ts';
@@ -73,19 +84,48 @@ test('without a home in the environment nothing is written into the project', ()
 // Newer ones keep it themselves.
 const ownCode = Number.parseInt(process.versions.node, 10) < 22;
 
-test.runIf(ownCode)('compiled code is taken only from a file that nobody else can write', () => {
+test.runIf(ownCode)('compiled code is taken only from files that nobody else can write', () => {
   using machine = createMachine(CALLER);
   const cache = join(machine.home, '.cache/ags');
-  const compiled = (): string => join(cache, readdirSync(cache).find((name) => /^code-.*\.bin$/.test(name)) ?? 'none');
-  const run = (): number => {
+  const compiled = (): string[] => readdirSync(cache).filter((name) => /^code-.*\.bin$/.test(name));
+  const run = (): Map<string, number> => {
     expect(call(machine, [COMMAND, '--version']).status).toBe(0);
-    return statSync(compiled()).mtimeMs;
+    return new Map(compiled().map((name) => [name, statSync(join(cache, name)).mtimeMs]));
   };
   const first = run();
-  expect(run()).toBe(first);
-  chmodSync(compiled(), 0o666);
-  const second = run();
-  expect(second).not.toBe(first);
-  writeFileSync(compiled(), 'damaged');
-  expect(run()).not.toBe(second);
+  expect([...first.keys()]).toEqual([expect.stringMatching(/-other\.bin$/)]);
+  expect(run()).toEqual(first);
+  for (const name of first.keys()) {
+    const before = run();
+    const changed = (after: Map<string, number>): string[] =>
+      [...after.keys()].filter((other) => after.get(other) !== before.get(other));
+    chmodSync(join(cache, name), 0o666);
+    expect(changed(run())).toEqual([name]);
+    expect(statSync(join(cache, name)).mode & 0o777).toBe(0o600);
+    writeFileSync(join(cache, name), 'damaged');
+    expect(changed(run())).toEqual([name]);
+    expect(readFileSync(join(cache, name), 'latin1')).not.toBe('damaged');
+  }
+});
+
+test.runIf(ownCode)('compiled code of another build is not taken, though it is as long and as old, and goes', () => {
+  using machine = createMachine(CALLER);
+  const cache = join(machine.home, '.cache/ags');
+  const installed = join(machine.root, 'installed');
+  for (const part of ['bin', 'dist/bundle', 'package.json'])
+    cpSync(new URL(`../${part}`, import.meta.url), join(installed, part), { recursive: true });
+  const file = join(installed, 'dist/bundle/hot.cjs');
+  const command = join(installed, 'bin/ags');
+  // Packages of npm all have the same time.
+  const age = (): void => utimesSync(file, 499_162_500, 499_162_500);
+  age();
+  const name = (): string => call(machine, [command, 'exec', '--', 'uname', '-n']).stdout.trim();
+  expect(name()).toBe('sandbox');
+  const before = readdirSync(cache);
+  const text = readFileSync(file, 'latin1');
+  expect(text).toContain('hostname:`sandbox`');
+  writeFileSync(file, text.replace('hostname:`sandbox`', 'hostname:`another`'), 'latin1');
+  age();
+  expect(name()).toBe('another');
+  expect(readdirSync(cache).filter((name) => name.startsWith('code-') && before.includes(name))).toEqual([]);
 });

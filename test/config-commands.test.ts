@@ -85,7 +85,7 @@ describe('commands', () => {
   test('every key of the template is valid once it is uncommented, and none is missing', async () => {
     const text = uncomment(configTemplate());
     const keys = listKeys()
-      .filter(({ path }) => !path.includes('[]'))
+      .filter(({ path }) => !/\[\]|<name>/.test(path))
       .map(({ path }) => path);
     const document = parseDocument(text);
     expect(document.errors).toEqual([]);
@@ -114,6 +114,7 @@ describe('commands', () => {
       'limits.tmp        1g     built-in',
       'limits.cpu        none   built-in',
       'limits.time       1h30m  ags.yaml:3',
+      'limits.cpus       none   built-in',
       '',
     ]);
     const builtIn = `(${HIDE.length} entries; see them with: ags config hide --all)`;

@@ -75,6 +75,18 @@ describe('trust', () => {
     expect(await at.asks()).toEqual([]);
   });
 
+  test('who lets projects have an engine has not shown them files that are hidden', async () => {
+    at.user('docker: true\n');
+    at.project('compose: true\n');
+    expect(await at.asks()).toEqual([]);
+    at.project('compose: { override: secrets.yml }\n');
+    expect(await at.asks()).toEqual([
+      'ags.yaml:1: compose.override: lay your own secrets.yml over its compose files, even if it is hidden',
+    ]);
+    at.user('docker: true\ncompose: { override: secrets.yml }\n');
+    expect(await at.asks()).toEqual([]);
+  });
+
   test('flags and the cache do not stand in for an approval', async () => {
     at.project(WIDENING);
     at.trust(ASKS);
@@ -87,10 +99,23 @@ describe('trust', () => {
 
   test('every key that widens asks, and every other takes effect without approval', async () => {
     at.user(
-      'kernel: { unixSockets: false }\nlimits: { cpu: 1h, time: 1h }\nnetwork: { mode: off, defaults: false, limits: { bytesOut: 1g } }\n',
+      'kernel: { unixSockets: false }\nlimits: { cpu: 1h, time: 1h, cpus: 1 }\nnetwork: { mode: off, defaults: false, limits: { bytesOut: 1g } }\n',
     );
     const values: Record<string, unknown> = {
       user: 1234,
+      backend: 'docker',
+      image: 'debian:12',
+      dockerfile: 'Dockerfile',
+      runtime: 'runsc',
+      'docker.enabled': true,
+      'docker.registries': ['ghcr.io'],
+      'compose.enabled': true,
+      'compose.files': ['compose.yaml'],
+      'compose.override': 'mine.yaml',
+      'compose.profiles': ['dev'],
+      'compose.services': ['db'],
+      'compose.env': { TAG: '15' },
+      'compose.timeout': '1m',
       workspace: 'copy',
       'tools.defaults': false,
       'tools.add': ['.foo'],
@@ -109,6 +134,7 @@ describe('trust', () => {
       'limits.tmp': '2g',
       'limits.cpu': 'none',
       'limits.time': '2h',
+      'limits.cpus': 'none',
       'kernel.ptrace': true,
       'kernel.unixSockets': true,
       'network.mode': 'on',
@@ -146,18 +172,21 @@ describe('trust', () => {
       'tasks.time': '2h',
       'tasks.cost': 5,
       'tasks.turns': 10,
+      services: { db: { run: 'server', ports: [80], seed: ['a.sh'], env: { A: 'b' }, memory: '1g' } },
       'checks.run': ['npm test'],
       'checks.timeout': '1h',
       'merge.check': true,
       'review.risky': ['x'],
     };
-    const keys = listKeys().filter(({ path, kind }) => kind !== 'section' && !path.includes('[]'));
+    const keys = listKeys().filter(({ path, kind }) => kind !== 'section' && !/\[\]|<name>/.test(path));
     expect(Object.keys(values)).toEqual(keys.map(({ path }) => path));
     for (const { path, trust: needed } of keys) {
       at.project(
         JSON.stringify(path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), values[path])),
       );
-      expect([path, (await at.asks()).length]).toEqual([path, needed === 'never' ? 0 : 1]);
+      // A file of the user's is asked for besides the engine that it is for.
+      const asked = path === 'compose.override' ? 2 : 1;
+      expect([path, (await at.asks()).length]).toEqual([path, needed === 'never' ? 0 : asked]);
     }
   });
 
@@ -166,7 +195,7 @@ describe('trust', () => {
       `limits:\n${Object.keys(LIMITS)
         .map(
           (name) =>
-            `  ${name}: ${name === 'processes' || name === 'openFiles' ? 100 : name === 'cpu' || name === 'time' ? '1m' : '100m'}`,
+            `  ${name}: ${name === 'processes' || name === 'openFiles' ? 100 : name === 'cpu' || name === 'time' ? '1m' : name === 'cpus' ? 1.5 : '100m'}`,
         )
         .join('\n')}\n`,
     );
@@ -179,6 +208,7 @@ describe('trust', () => {
       tmpBytes: 100 * 2 ** 20,
       cpuSeconds: 60,
       wallSeconds: 60,
+      cpus: 1.5,
     });
   });
 

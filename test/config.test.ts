@@ -20,7 +20,12 @@ describe('layers', () => {
     const { origins, ...values } = config;
     expect(values).toEqual({
       user: 1001,
+      backend: 'auto',
+      docker: { enabled: false, registries: [] },
+      compose: null,
       workspace: 'auto',
+      image: null,
+      runtime: null,
       toolDefaults: true,
       toolDirs: TOOL_DIRS,
       mounts: PLACES.map((path) => ({ path, optional: true })),
@@ -39,6 +44,7 @@ describe('layers', () => {
         tmpBytes: GiB,
         cpuSeconds: null,
         wallSeconds: null,
+        cpus: null,
       },
       kernel: { ptrace: false, unixSockets: true },
       network: {
@@ -56,6 +62,7 @@ describe('layers', () => {
       secrets: [],
       hooks: { use: [], commands: [], timeoutSeconds: 10 },
       setup: { run: [], inputs: null, timeoutSeconds: 1800 },
+      services: [],
       tasks: { agent: null, model: null, parallel: null, seconds: null, costMicros: null, turns: null },
       checks: { run: [], timeoutSeconds: 1800 },
       mergeCheck: false,
@@ -172,7 +179,7 @@ describe('layers', () => {
 
 describe('errors', () => {
   const known =
-    'user, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, hooks, gateway, setup, tasks, checks, merge, review';
+    'user, backend, image, dockerfile, runtime, docker, compose, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, hooks, gateway, setup, tasks, services, checks, merge, review';
   test.each([
     ['bogus: 1\n', `ags.yaml:1:1: unknown key "bogus"; known are ${known}`],
     ['hide: []\n\nmount: []\n', 'ags.yaml:3:1: unknown key "mount" (did you mean "mounts"?)'],
@@ -303,9 +310,10 @@ describe('errors', () => {
     ],
     [
       { limits: { memmory: '4g' } },
-      '--limit: expected one of processes, memory, openFiles, fileSize, disk, tmp, cpu, time (did you mean "memory"?), found "memmory"',
+      '--limit: expected one of processes, memory, openFiles, fileSize, disk, tmp, cpu, time, cpus (did you mean "memory"?), found "memmory"',
     ],
     [{ limits: { processes: '4' } }, '--limit processes: "4" is too little to run anything; the least is 16'],
+    [{ backend: 'lxc' }, '--backend: expected auto, native, docker or podman, found "lxc"'],
     [{ workspace: 'zip' }, '--workspace: expected auto, overlay or copy, found "zip"'],
     [{ mounts: ['relative'] }, '--mount: expected an absolute path, or one that begins with ~/, found "relative"'],
     [{ mounts: ['/proc/1'] }, '--mount: "/proc/1" cannot be shown: the kernel has its own place inside for this'],

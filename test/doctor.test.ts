@@ -92,6 +92,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
       'limit-tmp',
       'limit-cpu',
       'limit-time',
+      'limit-cpus',
       'gateway',
       'disk',
       'leftovers',
@@ -99,6 +100,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
       'bare-repositories',
       'docker',
       'podman',
+      'docker-inside',
     ]);
     for (const check of checks)
       expect(Object.keys(check)).toEqual([

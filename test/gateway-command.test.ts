@@ -145,7 +145,7 @@ describe('A67: with a token', () => {
 });
 
 test.each([
-  ['', 'Which file says where to listen'],
+  ['', 'ags gateway takes one word: serve, door, engine or check'],
   ['missing.yaml', 'does not exist'],
   ['network: {}\n', 'does not say where to listen (gateway.listen)'],
   ['gateway: { listen: ["0.0.0.0:3128"] }\n', 'can be reached from other machines, so clients must have a token'],

@@ -46,6 +46,7 @@ const limits: Limits = {
   tmpBytes: 16 * MiB,
   cpuSeconds: null,
   wallSeconds: null,
+  cpus: null,
 };
 
 // A file in memory, as perl's handle M.

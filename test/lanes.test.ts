@@ -29,7 +29,9 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   maven: paths('pom.xml mvnw .mvn/extensions.xml'),
   cmake: paths('CMakeLists.txt cmake/find.cmake CMakePresets.json'),
   'python-project': paths('pyproject.toml setup.cfg uv.toml'),
-  'python-startup': paths(`setup.py tests/conftest.py noxfile.py tox.ini lib/evil.pth sitecustomize.py .pylintrc`),
+  'python-startup': paths(
+    `setup.py tests/conftest.py noxfile.py tox.ini lib/evil.pth sitecustomize.py env/pyvenv.cfg .pylintrc`,
+  ),
   'js-config': paths(`vite.config.ts webpack.config.js webpack.prod.js rollup.config.mjs .eslintrc.json eslint.config.js
     .prettierrc babel.config.json jest.config.ts vitest.config.mts next.config.mjs nuxt.config.ts
     svelte.config.js astro.config.mjs postcss.config.cjs tailwind.config.ts playwright.config.ts metro.config.js

@@ -21,6 +21,7 @@ const limits: Limits = {
   tmpBytes: 16 * MiB,
   cpuSeconds: null,
   wallSeconds: null,
+  cpus: null,
 };
 
 const unlimited =
@@ -47,7 +48,7 @@ describe('the command that sets limits', () => {
   test('names every limit once, and leaves memory per process to the cgroup where there is one', () => {
     expect(prlimitArgv(limits, host)).toEqual([
       '/usr/bin/prlimit',
-      '--core=0',
+      '--core=1',
       '--nofile=256',
       '--fsize=8388608',
       '--nproc=50',
@@ -56,7 +57,7 @@ describe('the command that sets limits', () => {
     ]);
     expect(prlimitArgv({ ...limits, cpuSeconds: 60 }, { ...host, cgroup: v2 })).toEqual([
       '/usr/bin/prlimit',
-      '--core=0',
+      '--core=1',
       '--nofile=256',
       '--fsize=8388608',
       '--nproc=50',
@@ -69,7 +70,7 @@ describe('the command that sets limits', () => {
     const procLimits =
       'Max open files            1024                 4096                 files     \nMax processes             100                  300                  processes\n';
     expect(prlimitArgv({ ...limits, openFiles: 65_536, processes: 2048 }, { ...host, procLimits, cgroup: v2 })).toEqual(
-      ['/usr/bin/prlimit', '--core=0', '--nofile=4096', '--fsize=8388608', '--nproc=300', '--'],
+      ['/usr/bin/prlimit', '--core=1', '--nofile=4096', '--fsize=8388608', '--nproc=300', '--'],
     );
   });
 
@@ -106,6 +107,7 @@ describe('what is shown as in force', () => {
       'processes',
       'cpuSeconds',
       'wallSeconds',
+      'cpus',
     ]);
     expect(limitsInForce(limits, { ...host, kernel: '5.4.0', cgroup: v2 })[0]).toEqual({
       name: 'processes',

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { commandLine, optionLines } from '../src/cli/plan-text.ts';
 import { shellQuote } from '../src/cli/format.ts';
-import { hostPath, type Limits, type SandboxNetwork, type SandboxSpec } from '../src/protocol/spec.ts';
+import { HOST_ROOT, hostPath, type Limits, type SandboxNetwork, type SandboxSpec } from '../src/protocol/spec.ts';
 import type { CgroupPlan } from '../src/sandbox/cgroup-plan.ts';
 import { openCgroup } from '../src/sandbox/cgroup.ts';
 import { prlimitArgv } from '../src/sandbox/limits.ts';
@@ -36,6 +36,7 @@ const limits: Limits = {
   tmpBytes: GiB,
   cpuSeconds: null,
   wallSeconds: 1800,
+  cpus: null,
 };
 const RUN = '/home/dev/.local/state/ags/tasks/npm-test-4kd2/run';
 const GIT = '/home/dev/app/.git';
@@ -56,7 +57,9 @@ function planInput(user: PlanInput['user']): PlanInput {
     user,
     home: '/home/dev',
     homeDir: `${RUN}/home`,
-    etcDir: '/home/dev/.cache/ags/etc-4kd2xz',
+    root: HOST_ROOT,
+    imageEnv: {},
+    etc: { kind: 'copy', directory: '/home/dev/.cache/ags/etc-4kd2xz' },
     project: '/home/dev/app',
     cwd: '/home/dev/app/src',
     workspace: {
@@ -91,6 +94,7 @@ function planInput(user: PlanInput['user']): PlanInput {
     limits,
     kernel: { ptrace: false, unixSockets: true },
     network: { kind: 'loopback' },
+    runtime: null,
     taskName: 'npm-test-4kd2',
     more: NOTHING_MORE,
   };
@@ -156,7 +160,7 @@ describe('the plan of a sandbox, in full', () => {
     expect(golden(false)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
-      unshare --user --map-root-user --mount --propagation private -- perl -e LAUNCHER -- 165,272,157,292,46,126,119,117 '' /home/dev/.local/state/ags/tasks/npm-test-4kd2/run '' lowerdir=hide:%s,upperdir=upper,workdir=work 1 /home/dev/app 64768,131 0 2 /home/dev/.nvm stage/0 must /home/dev/app/.git/objects stage/1 may '' 0 /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+      unshare --user --map-root-user --mount --propagation private -- perl -e LAUNCHER -- 165,272,157,292,46,126,119,117,302 '' /home/dev/.local/state/ags/tasks/npm-test-4kd2/run '' lowerdir=hide:%s,upperdir=upper,workdir=work 1 /home/dev/app 64768,131 0 2 /home/dev/.nvm stage/0 must /home/dev/app/.git/objects stage/1 may '' 0 /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=1 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
 
       --unshare-user
       --disable-userns
@@ -231,7 +235,7 @@ describe('the plan of a sandbox, in full', () => {
     expect(golden(true)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
-      perl -e LAUNCHER -- 165,272,157,292,46,126,119,117 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt lowerdir=hide:%s,upperdir=upper,workdir=work 1 /home/dev/app 64768,131 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 map,no /home/dev/.nvm stage/1 map,must /srv/models stage/2 map,no /home/dev/app/.git/objects stage/3 map,may '' 0 /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=0 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
+      perl -e LAUNCHER -- 165,272,157,292,46,126,119,117,302 1001,1001,0,0 /home/dev/.local/state/ags/tasks/npm-test-4kd2/run /mnt lowerdir=hide:%s,upperdir=upper,workdir=work 1 /home/dev/app 64768,131 1 /sys/fs/cgroup/ags-npm-test-4kd2/cgroup.procs 4 /home/dev/.cache/ags/etc-4kd2xz stage/0 map,no /home/dev/.nvm stage/1 map,must /srv/models stage/2 map,no /home/dev/app/.git/objects stage/3 map,may '' 0 /usr/bin/bwrap --args 3 -- /bin/sh -c 'read -r go <&6 && exec "$@" 6<&-' ags /usr/bin/prlimit --core=1 --nofile=65536 --fsize=21474836480 --nproc=2048 --data=8589934592 -- npm test
 
       --unshare-user
       --disable-userns
@@ -491,7 +495,7 @@ describe.each(CALLERS)('ags plan as %s', (caller) => {
         ['LANG', 'C.UTF-8'],
       ]),
     );
-    expect(section('Limits').at(-1)).toBe('  time       watched             90 s from start to end');
+    expect(section('Limits').at(-2)).toBe('  time       watched             90 s from start to end');
     expect(
       section('Mounts')
         .filter((line) => line.startsWith('  rw'))

@@ -8,6 +8,8 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -414,6 +416,18 @@ describe('what is remembered', () => {
       namespaces: true,
     });
     expect(starts()).toBe(first);
+    // It holds for the file system, also where the state directory has yet to be made; and for none that cannot be.
+    rmSync(machine.stateDir, { recursive: true });
+    await workspaceKind(world, withBwrap(host, counted), 'auto');
+    expect(starts()).toBe(first);
+    expect(statSync(machine.stateDir).mode & 0o777).toBe(0o700);
+    rmSync(machine.stateDir, { recursive: true });
+    symlinkSync('/nonexistent/elsewhere', machine.stateDir);
+    await expect(workspaceKind(world, withBwrap(host, counted), 'auto')).rejects.toMatchObject({
+      code: 'backend.unavailable',
+      message: expect.stringContaining('The state directory'),
+    });
+    rmSync(machine.stateDir);
     writeFileSync(counted, '#!/bin/sh\nexit 1\n');
     await expect(workspaceKind(world, withBwrap(host, counted), 'auto')).rejects.toMatchObject({
       code: 'backend.unavailable',

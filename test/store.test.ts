@@ -84,20 +84,29 @@ test('of many who find a dead holder at the same moment, one takes the lock over
       while (Date.now() < at);
       if (tryLock(process.argv[2] + round) !== null) console.log(round);
     }
-    setTimeout(() => undefined, 1000);`;
+    console.log('over');
+    process.stdin.resume();`;
   const path = join(dir.path, 'lock-');
   for (let round = 0; round < 30; round++) writeFileSync(`${path}${round}`, round % 2 === 0 ? '' : DEAD);
   const lock = new URL('../dist/lib/lock.js', import.meta.url).href;
   const begin = String(Date.now() + 1500);
+  const children = Array.from({ length: 6 }, () =>
+    spawn(process.execPath, ['--input-type=module', '-e', program, lock, path, begin]),
+  );
   const winners = await Promise.all(
-    Array.from({ length: 6 }, async () => {
-      const child = spawn(process.execPath, ['--input-type=module', '-e', program, lock, path, begin]);
+    children.map(async (child) => {
       let out = '';
-      child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));
-      await new Promise((resolve) => child.on('close', resolve));
-      return out.trim().split('\n');
+      await new Promise<void>((resolve) =>
+        child.stdout.on('data', (chunk: Buffer) => {
+          out += chunk.toString('utf8');
+          if (out.endsWith('over\n')) resolve();
+        }),
+      );
+      return out.split('\n').filter((line) => /^\d+$/.test(line));
     }),
   );
+  // Until the last has looked, every holder lives.
+  for (const child of children) child.stdin.end();
   expect(
     winners
       .flat()

@@ -19,6 +19,9 @@ export interface Driven {
   run(command: string): Call;
 }
 
+/** What two of them print on a machine without ripgrep, in words for people. */
+export const MISSES_RIPGREP = /^ripgrep (?:is )?not available/i;
+
 export const DRIVEN: readonly Driven[] = [
   {
     agent: claude,

@@ -338,7 +338,8 @@ describe('the real Gemini CLI', () => {
     await using stage = await createStage(gemini, model);
     const first = await stage.turn({ hooks: 'asked', model: MODEL });
     expect(first.code).toBe(0);
-    expect(first.events).toMatchObject([
+    // What it prints besides depends on the machine: it misses ripgrep where there is none.
+    expect(first.events.filter(({ type }) => type !== 'agent.printed')).toMatchObject([
       { type: 'agent.started', session: expect.stringMatching(/^[0-9a-f-]{36}$/), model: MODEL },
       { type: 'agent.said', text: 'I write.' },
       { type: 'tool.started', tool: 'write_file', action: { kind: 'write', path: 'hello.txt', content: 'hi\n' } },

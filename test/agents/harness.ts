@@ -13,7 +13,7 @@ import type { Agent, AgentDriver, AgentInput, AgentIo, HookDoor, SignIn } from '
 import type { AgentEvent } from '../../src/protocol/agent-event.ts';
 import type { GateRequest, GateVerdict } from '../../src/protocol/hook.ts';
 import type { Model } from '../model/server.ts';
-import { programOf } from './programs.ts';
+import { programIn, programOf } from './programs.ts';
 
 export interface TurnOptions {
   readonly prompt?: string;
@@ -83,6 +83,8 @@ export async function createStage(
   judge: (request: GateRequest) => GateVerdict | undefined = () => undefined,
 ): Promise<Stage> {
   const program = programOf(agent);
+  // Of a clone below /tmp as well, which is empty in the box.
+  const { directory } = programIn(agent);
   const root = mkdtempSync('/tmp/ags-agent-');
   const [home, project, files] = ['home', 'project', 'files'].map((name) => join(root, name)) as [
     string,
@@ -154,7 +156,22 @@ export async function createStage(
     for (const [at, { content }] of plan.files.entries()) put(join(files, String(at)), content);
     const mounts = plan.files.flatMap(({ to }, at) => ['--ro-bind', join(files, String(at)), to]);
     return {
-      argv: ['bwrap', ...BOX, '--bind', root, root, ...mounts, ...LOCK, '--chdir', project, '--', ...plan.argv],
+      argv: [
+        'bwrap',
+        ...BOX,
+        '--ro-bind',
+        directory,
+        directory,
+        '--bind',
+        root,
+        root,
+        ...mounts,
+        ...LOCK,
+        '--chdir',
+        project,
+        '--',
+        ...plan.argv,
+      ],
       env: {
         HOME: home,
         PATH: process.env['PATH'] ?? '',

@@ -141,6 +141,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     const task = await agentTask(machine, 'echo n > n.txt');
     const done = await machine.ags(['check', task.id]);
     expect(done.code, done.stdout + done.stderr).toBe(6);
+    expect(done.stderr).toContain('2 of 2 checks failed');
     const { checks } = fileOf(machine, task.id);
     expect(checks[0]).toMatchObject({
       state: 'failed',

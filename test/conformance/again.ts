@@ -24,11 +24,14 @@ export interface Again {
   /** Null: as whoever runs this. */
   readonly uid: number | null;
   readonly env?: Readonly<Record<string, string>>;
+  /** A group to be in besides, by its name. */
+  readonly group?: string;
+  readonly deadlineMs?: number;
 }
 
 export function startAgain(again: Again, report = ''): ChildProcess {
   const become =
-    again.uid === null ? [] : ['setpriv', `--reuid=${again.uid}`, `--regid=${again.uid}`, '--clear-groups', '--'];
+    again.uid === null ? [] : ['setpriv', `--reuid=${again.uid}`, `--regid=${again.uid}`, ...groups(again.group), '--'];
   const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'dist/node.js');
   const [program = '', ...args] = [
     ...become,
@@ -44,9 +47,25 @@ export function startAgain(again: Again, report = ''): ChildProcess {
   ];
   return spawn(program, args, {
     cwd: '/',
-    env: { PATH: process.env['PATH'], HOME: '/tmp', [AGAIN]: '1', ...again.env },
+    env: {
+      PATH: process.env['PATH'],
+      HOME: '/tmp',
+      ...(again.uid === null ? ownPlaces() : {}),
+      [AGAIN]: '1',
+      ...again.env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+}
+
+/** Where an engine without a daemon keeps what it has. */
+function ownPlaces(): Record<string, string | undefined> {
+  const { HOME, XDG_RUNTIME_DIR } = process.env;
+  return { HOME, XDG_RUNTIME_DIR };
+}
+
+function groups(name: string | undefined): string[] {
+  return name === undefined ? ['--clear-groups'] : [`--groups=${name}`];
 }
 
 /** Below the time that a test which calls runAgain is given. */
@@ -68,7 +87,7 @@ export async function runAgain(again: Again & { readonly uid: number }): Promise
     let said = '';
     for (const stream of [child.stdout, child.stderr])
       stream?.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
-    const deadline = setTimeout(() => child.kill('SIGKILL'), DEADLINE_MS);
+    const deadline = setTimeout(() => child.kill('SIGKILL'), again.deadlineMs ?? DEADLINE_MS);
     await new Promise((resolve) => child.on('close', resolve));
     clearTimeout(deadline);
     return readReport(join(dir, 'report.json'), said);

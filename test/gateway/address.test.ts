@@ -175,14 +175,6 @@ test('blocks are read strictly', () => {
   expect(() => createGuard({ granted: ['10.0.0.0/40'], ownAddresses: () => [] })).toThrow(/10\.0\.0\.0\/40/);
 });
 
-test('judging takes microseconds', () => {
-  const addresses = Array.from({ length: 200 }, (_, at) => `140.82.${at}.4`);
-  const begin = performance.now();
-  for (let round = 0; round < 200; round++) for (const address of addresses) guard.refuse(address);
-  // The bar is 2 µs; a machine shared with others gets ten times that.
-  expect(((performance.now() - begin) * 1000) / 40_000).toBeLessThan(20);
-});
-
 function interesting(next: () => number): string {
   const first = [0, 10, 100, 127, 169, 172, 192, 198, 203, 224, 240, 255, 8, 151][Math.floor(next() * 14)] ?? 0;
   const second = [0, 1, 16, 18, 31, 51, 64, 88, 168, 254, 255][Math.floor(next() * 11)] ?? 0;

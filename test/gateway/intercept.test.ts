@@ -574,7 +574,7 @@ describe('limits', () => {
     const started = Date.now();
     tcp.write('this is no record of TLS');
     await Promise.all(scene.over.slice(-1));
-    expect(Date.now() - started).toBeLessThan(1000);
+    expect(Date.now() - started).toBeLessThan(15_000);
     tcp.destroy();
   });
 });

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { CLIENT_COMMAND, hookClient } from '../../src/hooks/client.ts';
+import { clientCommand, hookClient } from '../../src/hooks/client.ts';
 import { serveHookDoor, type DoorLimits } from '../../src/hooks/door.ts';
 import type { GateVerdict } from '../../src/protocol/hook.ts';
 import { COMMAND, createHookPlace } from './fixture.ts';
@@ -253,7 +253,7 @@ describe('the client', () => {
     const directory = mkdtempSync('/tmp/ags-client-');
     const file = join(directory, 'hook');
     writeFileSync(file, hookClient(port, more.seconds ?? 20));
-    const [perl = '', ...options] = CLIENT_COMMAND.slice(0, -1);
+    const [perl = '', ...options] = clientCommand(['/usr/bin/perl']).slice(0, -1);
     const child = spawn(perl, [...options, file, ...(more.args ?? ['PreToolUse'])], { env: more.env ?? {} });
     let stderr = '';
     child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));

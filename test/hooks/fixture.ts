@@ -98,6 +98,7 @@ export function createHookPlace(): HookPlace {
       }),
     async open(more = {}) {
       const hooks = await openRunHooks({
+        perl: ['/usr/bin/perl'],
         world,
         project,
         config: { hooks: NO_HOOKS },

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { until } from '../given.ts';
 import { CALLERS, createMachine, type Caller, type Machine } from '../harness.ts';
+import { createAgentMachine } from '../tasks/place.ts';
 import { layersDirOf, listen, runTask, startTask } from './task.ts';
 
 // Everything that such commands do, in one: new files beside and below tracked ones, links, odd kinds, and what must not stay.
@@ -61,6 +62,18 @@ describe.each(CALLERS)('as %s', (caller) => {
       commands: ['cat node_modules/stamp node_modules/dep/index.js'],
     });
     expect(three.ran[0]?.stdout).toBe(`${one.ran[1]?.stdout}dep 1\n`);
+  });
+
+  test.each(['overlay', 'copy'])('what they add is none of the work of an agent, over %s', async (workspace) => {
+    using machine = createAgentMachine(caller, {
+      'ags.yaml': 'setup: ["mkdir -p gen/deep && echo made > gen/deep/kept.txt && echo made > gen/edited.txt"]\n',
+      'a.txt': 'a\n',
+    });
+    const goal = 'write: own.txt 1 // write: gen/edited.txt more of it // write: gen/own.txt 2';
+    const run = await machine.runDemo('work', goal, ['--workspace', workspace]);
+    expect(run).toMatchObject({ state: 'ready', workspace });
+    const { stdout } = await machine.ags(['diff', 'work', '--name-only']);
+    expect(stdout.trim().split('\n').toSorted()).toEqual(['gen/edited.txt', 'gen/own.txt', 'own.txt']);
   });
 
   test('they run again when a file that decides changes, and not when another does', async () => {

@@ -43,7 +43,7 @@ export function startTask(machine: Machine, wish: Wish): ChildProcess {
 }
 
 export async function runTask(machine: Machine, wish: Wish): Promise<Said> {
-  shareReadiness(machine);
+  shareReadiness(machine, 'modules');
   return listen(startTask(machine, wish), wish);
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient, type Client } from '../../src/client/client.ts';
 import * as api from '../../src/protocol/api.ts';
+import * as review from '../../src/protocol/api-review.ts';
 import { CALLERS } from '../harness.ts';
 import { createServerMachine, enter, listen, type ServerMachine } from './place.ts';
 
@@ -206,8 +207,8 @@ test('every answer is what the document says', async () => {
     ['/api/tasks', api.ApiTasks],
     ['/api/tasks/doc', api.ApiTaskDetail],
     ['/api/tasks/doc/events', api.ApiEvents],
-    ['/api/tasks/doc/changes', api.ApiChanges],
-    [`/api/tasks/doc/changes/${id}/files/0`, api.ApiFileText],
+    ['/api/tasks/doc/changes', review.ApiChanges],
+    [`/api/tasks/doc/changes/${id}/files/0`, review.ApiFileText],
     ['/api/network', api.ApiNetwork],
     ['/api/storage', api.ApiStorage],
   ];

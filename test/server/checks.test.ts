@@ -2,7 +2,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { ApiChanges, ApiError, ApiTask, ApiTasks, Merged } from '../../src/protocol/api.ts';
+import type { ApiError, ApiTask, ApiTasks } from '../../src/protocol/api.ts';
+import type { ApiChanges, Merged } from '../../src/protocol/api-review.ts';
 import type { ApiChecks } from '../../src/protocol/api-checks.ts';
 import { until } from '../given.ts';
 import { CALLERS } from '../harness.ts';
@@ -84,12 +85,17 @@ describe.each(CALLERS)('as %s', (caller) => {
     const wish = { changes: id, files: [{ n: fine }] };
     const refused = await server.call<ApiError>('POST', '/api/tasks/work/merge', wish);
     expect([refused.status, refused.json.error.code]).toEqual([422, 'checks.failed']);
+    const needed = async (): Promise<boolean> =>
+      (await server.call<Merged>('POST', '/api/tasks/work/merge', { ...wish, dryRun: true })).json.needsChecks;
+    expect(await needed()).toBe(true);
     await server.call('POST', CHECKS, { ...wish, commands: ['true'] });
     expect((await ended(server)).state).toBe('passed');
     expect((await server.call('POST', '/api/tasks/work/merge', wish)).status).toBe(422);
+    expect(await needed()).toBe(true);
     expect(machine.git('log', '--format=%s').trim()).toBe('first');
     await server.call('POST', CHECKS, wish);
     await ended(server);
+    expect(await needed()).toBe(false);
     expect((await server.call('POST', '/api/tasks/work/merge', wish)).status).toBe(200);
     expect(machine.has('fine.txt')).toBe(true);
   });
@@ -109,7 +115,9 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect((await server.call('POST', CHECKS, slow)).status).toBe(200);
     await until(() => processes().includes('sleep 6041'));
     expect(await row(server)).toMatchObject({ state: 'running', name: 'echo begun; sleep 6041', passed: 0, of: 2 });
-    expect((await read(server)).last?.checks[0]).toMatchObject({ state: 'running', output: 'begun\n' });
+    await expect
+      .poll(async () => (await read(server)).last?.checks[0])
+      .toMatchObject({ state: 'running', output: 'begun\n' });
     const second = await server.call<ApiError>('POST', CHECKS, slow);
     expect([second.status, second.json.error.code]).toEqual([409, 'task.busy']);
     const other = await machine.serve();

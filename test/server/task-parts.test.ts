@@ -3,7 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ApiChanges, ApiFileText, ApiTaskDetail } from '../../src/protocol/api.ts';
+import type { ApiTaskDetail } from '../../src/protocol/api.ts';
+import type { ApiChanges, ApiFileText } from '../../src/protocol/api-review.ts';
 import { CALLERS } from '../harness.ts';
 import { createServerMachine, type ServerMachine } from './place.ts';
 

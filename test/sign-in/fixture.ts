@@ -84,7 +84,7 @@ export async function createPlace(caller: Caller): Promise<Place> {
   const env = { ...machine.env, SSL_CERT_FILE: ca, npm_config_registry: registry.url };
   const identity = process.getuid?.() === 0 ? { uid: machine.uid, gid: machine.uid } : {};
   const start = (words: readonly string[], more: Record<string, string> = {}): ChildProcess => {
-    shareReadiness(machine);
+    shareReadiness(machine, 'modules');
     return spawn(process.execPath, [DRIVER, DIST, ...words], {
       cwd: machine.project,
       env: { ...env, ...more },

@@ -1,51 +1,8 @@
 // test/tasks/join.test.ts: people come to a run that goes on: a shell beside the agent, the terminal of an interactive one.
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openStream } from '../../src/lib/control.ts';
-import { createFrameReader, frame, windowFrame } from '../../src/lib/frames.ts';
 import { CALLERS } from '../harness.ts';
-import { createAgentMachine, type AgentMachine } from './place.ts';
-
-interface Guest {
-  type(text: string): void;
-  resize(columns: number, rows: number): void;
-  /** Waits until this is on the screen. */
-  sees(text: string): Promise<string>;
-  leave(): void;
-  readonly exitCode: Promise<number | null>;
-}
-
-async function enter(machine: AgentMachine, name: string, request: object): Promise<Guest> {
-  const socket = await openStream(join(machine.stateDir, 'tasks', name), { ...request, columns: 80, rows: 24 }, 20_000);
-  if (socket === null) throw new Error('nobody answers');
-  let screen = '';
-  let code: number | null = null;
-  const waiting: { text: string; found: (screen: string) => void }[] = [];
-  const read = createFrameReader((kind, payload) => {
-    if (kind === 'x') code = payload[0] ?? null;
-    if (kind !== 'd') return;
-    screen += payload.toString('utf8');
-    const shown = waiting.filter(({ text }) => screen.includes(text));
-    for (const one of shown) {
-      waiting.splice(waiting.indexOf(one), 1);
-      one.found(screen);
-    }
-  });
-  const exitCode = new Promise<number | null>((resolve) => socket.once('close', () => resolve(code)));
-  socket.on('data', (chunk: Buffer) => void read(chunk)).on('error', () => undefined);
-  socket.resume();
-  return {
-    type: (text) => void socket.write(frame('d', Buffer.from(text))),
-    resize: (columns, rows) => void socket.write(windowFrame(columns, rows)),
-    sees: (text) =>
-      new Promise((found) => {
-        if (screen.includes(text)) found(screen);
-        else waiting.push({ text, found });
-      }),
-    leave: () => socket.destroy(),
-    exitCode,
-  };
-}
+import { enter, leaveAndComeBack } from './guest.ts';
+import { createAgentMachine } from './place.ts';
 
 describe.each(CALLERS)('as %s', (caller) => {
   test('a shell beside an agent is in the same sandbox, under the same rules, and ends with its own exit code', async () => {
@@ -91,15 +48,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     const started = await machine.ags(['start', 'term', 'write: a.txt x', '-a', 'demo', '-i']);
     expect(started.stderr).toBe('ags: started. Sit down at its terminal with: ags attach term\n');
     await machine.event('term', 'run.started');
-    const first = await enter(machine, 'term', { do: 'attach' });
-    await first.sees('agent.finished');
-    first.type('echo "was $((40 + 2))"\n');
-    await first.sees('was 42');
-    first.leave();
-    const second = await enter(machine, 'term', { do: 'attach' });
-    await second.sees('was 42');
-    second.type('touch by-hand; exit\n');
-    await second.exitCode;
+    await leaveAndComeBack(machine, 'term');
     expect((await machine.until('term', ['ready', 'failed'])).state).toBe('ready');
     expect(machine.branch('term')).toEqual(expect.arrayContaining(['a.txt', 'by-hand']));
   });

@@ -38,7 +38,7 @@ test.each(CALLERS)(
       expect((await machine.ags(['show', name])).code).toBe(0);
       const diff = await machine.ags(['diff', name, '--name-only']);
       if (machine.events(name).some((event) => event.type === 'agent.said')) {
-        expect(diff, state).toMatchObject({ code: 0, stdout: 'a.txt\nb.txt\n' });
+        expect(diff, `${state}: ${diff.stderr}`).toMatchObject({ code: 0, stdout: 'a.txt\nb.txt\n' });
         expect(machine.git('show', `ags/${name}:b.txt`)).toBe('two\n');
       }
       expect(readEvents(join(machine.stateDir, 'tasks', name, 'events.jsonl')).brokenAt).toBe(null);

@@ -109,6 +109,11 @@ describe.each(CALLERS)('as %s', (caller) => {
       reason: 'Stopped by you.',
     });
     expect(machine.branch('long')).toContain('a.txt');
+    // What it was stopped for says nothing about work that was merged, or given back.
+    expect((await machine.ags(['merge', 'long', '--yes'])).code).toBe(0);
+    expect([machine.run('long').state, machine.run('long').reason]).toEqual(['merged', undefined]);
+    expect((await machine.ags(['undo', 'long'])).code).toBe(0);
+    expect([machine.run('long').state, machine.run('long').reason]).toEqual(['ready', undefined]);
     await machine.ags(['continue', 'long']);
     await machine.event('long', 'run.started', (event) => event['turn'] === 2);
     expect(await machine.until('long', ['ready', 'failed'])).toMatchObject({ turns: 2 });

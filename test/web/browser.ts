@@ -48,7 +48,8 @@ export async function createPlace(files?: Record<string, string>): Promise<Place
       });
       await context.addCookies(cookies);
       const page = await context.newPage();
-      page.setDefaultTimeout(15_000);
+      // Of a machine that is busy: what never comes is waited for once.
+      page.setDefaultTimeout(45_000);
       const complaints: string[] = [];
       page.on('pageerror', (error) => complaints.push(`thrown: ${error.message}`));
       page.on('console', (message) => {

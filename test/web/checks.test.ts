@@ -130,3 +130,36 @@ test('without any, some are suggested from the files of the project, and can be 
   await bar(page).getByRole('button', { name: 'Output' }).click();
   await page.getByRole('dialog').getByText('tested', { exact: false }).first().waitFor();
 });
+
+test('where they are required, Merge waits for them, says so, and leads there by its key', async () => {
+  const { machine } = place;
+  machine.write('ags.yaml', "checks: ['test -e fine.txt']\nmerge: {check: true}\n");
+  machine.git('add', '-A');
+  machine.git('commit', '-qm', 'required');
+  await using at = await openReview(place, 'keys');
+  const { page } = at;
+  await clean(page);
+  const merge = bar(page).getByRole('button', { name: /^Merge \d file/ });
+  const about = async (): Promise<string | null> => {
+    const id = await merge.getAttribute('aria-describedby');
+    return id === null ? null : page.locator(`#${id}`).innerText();
+  };
+  expect([await merge.isDisabled(), await about()]).toEqual([true, 'They have to pass before it can be merged.']);
+  await picture(page, 'checks-required');
+  await expectAccessible(page);
+  // Whoever looks for the merge is led to what comes first.
+  await page.keyboard.press('m');
+  expect(await page.evaluate('document.activeElement.textContent')).toContain('Run checks');
+  await page.keyboard.press('Enter');
+  await words(page, 'Checks passed');
+  await expect.poll(() => merge.isEnabled(), { timeout: 20_000 }).toBe(true);
+  expect(await about()).toBe(null);
+  await tick(page, 'broken.txt');
+  await expect.poll(() => merge.isDisabled(), { timeout: 20_000 }).toBe(true);
+  await tick(page, 'broken.txt');
+  await expect.poll(() => merge.isEnabled(), { timeout: 20_000 }).toBe(true);
+  await merge.click();
+  await words(page, /merged into main/);
+  expect(machine.has('fine.txt')).toBe(true);
+  expect(at.complaints).toEqual([]);
+});

@@ -3,7 +3,11 @@ import { expect, test } from 'vitest';
 import { expectAccessible } from './browser.ts';
 import { createReviews, picture } from './review-place.ts';
 
-const FILES = { 'README.md': '# project\n', 'src/search.ts': 'export const rank = 1;\nexport const index = 1;\n' };
+const FILES = {
+  'README.md': '# project\n',
+  'ags.yaml': "checks: ['grep B notes.md && grep 2 src/search.ts']\nmerge: {check: true}\n",
+  'src/search.ts': 'export const rank = 1;\nexport const index = 1;\n',
+};
 
 test('two attempts are compared file by file, and what is taken comes from both, and can be undone', async () => {
   await using place = await createReviews(FILES, {
@@ -13,7 +17,10 @@ test('two attempts are compared file by file, and what is taken comes from both,
       'run: sed -i "s/rank = 1/rank = 3/" src/search.ts // write: notes.md from B // write: package.json {"scripts":{"postinstall":"id"}}',
   });
   const { machine } = place;
-  await using at = await place.open(`${place.tasks}/compare/index-1/index-2`);
+  // So low that the difference must give way to the bar below it.
+  await using at = await place.open(`${place.tasks}/compare/index-1/index-2`, {
+    viewport: { width: 1280, height: 800 },
+  });
   const { page } = at;
   const files = page.getByRole('list', { name: 'Files' });
   const take = page.getByRole('region', { name: 'Take' });
@@ -46,8 +53,16 @@ test('two attempts are compared file by file, and what is taken comes from both,
     .click();
   await take.getByText('2 files from A, 1 from B').waitFor();
   await take.getByText('Merges cleanly.').waitFor();
-  await take.getByRole('button', { name: 'Merge 3 files' }).click();
+  const merge = take.getByRole('button', { name: 'Merge 3 files' });
+  expect(await merge.isDisabled()).toBe(true);
+  await take.getByText('They have to pass before it can be merged.').waitFor();
+  await take.getByRole('button', { name: 'Run checks' }).click();
+  await take.getByText('Checks passed').waitFor({ timeout: 60_000 });
+  await picture(page, 'compare-checked');
+  await expectAccessible(page);
+  await merge.click();
   await take.getByText('Merged').waitFor();
+  expect(machine.git('rev-list', '--count', 'HEAD').trim()).toBe('2');
   expect([machine.read('notes.md'), machine.read('src/search.ts').split('\n')[0], machine.has('package.json')]).toEqual(
     ['from B\n', 'export const rank = 2;', false],
   );

@@ -23,6 +23,7 @@ beforeAll(async () => {
     'Explain the dates\nread: README.md\nsay: Some *words* and `code`.\nrun: exit 1\nwrite: a.txt 1\nfetch: https://blocked.test/\nuse: 120000',
   );
   await machine.runDemo('hostile', HOSTILE);
+  await machine.ags(['exec', '--review', 'later', '--name', 'command', '--', 'sh', '-c', 'echo x > x.txt']);
   await machine.ags([
     'start',
     'deciding',
@@ -43,6 +44,10 @@ const PAGES: Readonly<Record<string, (place: Place) => { path: string; there: st
   'a task that is done': (at) => ({ path: at.task('plain'), there: 'Done, ready to review' }),
   'a task that asks': (at) => ({ path: at.task('deciding'), there: 'The agent asks' }),
   'a hostile task': (at) => ({ path: at.task('hostile'), there: 'Failed' }),
+  'a command without an agent': (at) => ({
+    path: at.task(at.machine.tasks().find((id) => id.startsWith('command')) ?? ''),
+    there: 'Nothing has happened yet',
+  }),
   'a task with its logs': (at) => ({ path: `${at.task('plain')}?panel=logs`, there: 'state=ready' }),
   'a task that is not there': (at) => ({ path: at.task('nobody'), there: 'This task cannot be shown' }),
   'a review': (at) => ({ path: `${at.task('plain')}/changes`, there: 'Merges cleanly onto' }),

@@ -158,7 +158,7 @@ test('what is shown stays as it is while the agent goes on, and says that there 
   await page.getByRole('checkbox', { name: 'Viewed src/new.ts' }).click();
   await page.getByText('2 of 8 files viewed').waitFor();
   await machine.server.call('POST', '/api/tasks/newer/send', { text: 'write: src/new.ts export const never = 0;' });
-  await page.getByText('1 file changed since you opened this.').waitFor({ timeout: 30_000 });
+  await page.getByText('1 file changed since you opened this.').waitFor();
   await page.getByRole('button', { name: 'Open src/new.ts' }).click();
   await diff(page).getByText('export const when').waitFor();
   await page.getByRole('button', { name: 'Update' }).click();

@@ -137,6 +137,8 @@ async function gitServer(path: string): Promise<{ url: string; goOn(): void } & 
     const length = Number.parseInt(request.toString('latin1', 0, 4), 16);
     const child = spawn('git', ['-c', 'safe.directory=*', 'upload-pack', path], { stdio: ['pipe', 'pipe', 'ignore'] });
     child.stdin.write(request.subarray(length));
+    // Who has all that it wanted may go before the other has said everything.
+    child.stdin.on('error', () => undefined);
     socket.pipe(child.stdin);
     child.stdout.pipe(socket);
   };

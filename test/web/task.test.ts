@@ -85,12 +85,20 @@ test('a host is allowed for a run from its page', async () => {
   await card.getByText(/Blocked in \d+s if nobody answers/).waitFor();
   await card.getByText(/^Wanted by perl/).waitFor();
   await page.locator('header [data-state=needs-you]').waitFor();
+  await using list = await place.open(place.tasks);
+  await list.page.locator('[data-task=asking]').getByRole('link', { name: 'Allow', exact: true }).waitFor();
   await card.getByRole('button', { name: 'Allow for this run' }).click();
   await page.getByRole('feed').getByText('it went on').waitFor();
   await page.locator('header [data-state=running]').waitFor();
   const { json } = await place.machine.server.call<ApiNetwork>('GET', '/api/network?task=asking');
   expect(json.rules.filter(({ text }) => text.includes('wanted.test')).map(({ action }) => action)).toEqual(['allow']);
   expect(complaints).toEqual([]);
+});
+
+test('who asks wants an answer, whatever was blocked before', async () => {
+  await using _task = await start('choosing', 'fetch: https://blocked.test/ // ask: Which one? // wait: 600');
+  await using list = await place.open(place.tasks);
+  await list.page.locator('[data-task=choosing]').getByRole('link', { name: 'Answer', exact: true }).waitFor();
 });
 
 test('a question is answered in the box below it', async () => {
@@ -122,6 +130,14 @@ test('a terminal is in the sandbox, and is still there after a reload', async ()
   await screen.locator('.xterm-rows').getByText('kept-42').waitFor();
   await page.keyboard.type('echo again-$MARK\n');
   await screen.locator('.xterm-rows').getByText('again-kept-42', { exact: true }).waitFor();
+  // Tab is for the shell; one key comes back out of it.
+  const focused = (): Promise<string | null> => page.evaluate('document.activeElement.getAttribute("aria-label")');
+  await page.keyboard.press('Tab');
+  expect(await focused()).toBe('Terminal input');
+  await page.keyboard.press('Control+Backquote');
+  expect(await focused()).toBe('Close the terminal');
+  await page.keyboard.press('Enter');
+  await screen.waitFor({ state: 'detached' });
   expect(complaints).toEqual([]);
 });
 

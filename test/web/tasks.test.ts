@@ -24,8 +24,8 @@ test('several lines become several tasks, each with its agent, and rows change b
   const rows = page.getByRole('table', { name: 'Tasks' }).getByRole('row');
   await rows.filter({ hasText: 'one.txt' }).getByText('Ready').first().waitFor();
   await rows.filter({ hasText: 'two.txt' }).getByText('Ready').first().waitFor();
-  await rows.filter({ hasText: 'one.txt' }).getByText('$0.42').waitFor();
-  await rows.filter({ hasText: 'one.txt' }).getByText('1 file').waitFor();
+  await rows.filter({ hasText: 'one.txt' }).getByText('$0.42').filter({ visible: true }).waitFor();
+  await rows.filter({ hasText: 'one.txt' }).getByText('1 file').filter({ visible: true }).waitFor();
   expect(await rows.filter({ hasText: 'one.txt' }).getByRole('link', { name: 'Review' }).count()).toBe(1);
   expect(await box.inputValue()).toBe('');
   expect(complaints).toEqual([]);
@@ -68,6 +68,47 @@ test('all of it works with keys alone', async () => {
   expect(complaints).toEqual([]);
 });
 
+test('who types on while the palette opens types into its box, whatever the keys would do behind it', async () => {
+  await using window = await place.open(place.tasks);
+  const { page, complaints } = window;
+  await page.getByRole('textbox', { name: 'What should an agent do?' }).waitFor();
+  // In one go, faster than any hand and any machine.
+  const focused = await page.evaluate(`(async () => {
+    document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true }));
+    await Promise.resolve().then(() => undefined);
+    return document.activeElement.getAttribute('aria-label');
+  })()`);
+  expect(focused).toBe('Search or run a command');
+  expect(complaints).toEqual([]);
+});
+
+test('an answer that was long under way does not take back what has happened since', async () => {
+  await using window = await place.open(place.tasks);
+  const { page, complaints } = window;
+  const box = page.getByRole('textbox', { name: 'What should an agent do?' });
+  await box.fill('write: late.txt 1 // wait: 2');
+  await box.focus();
+  let letGo = (): void => undefined;
+  const held = new Promise<void>((resolve) => (letGo = resolve));
+  let answered = false;
+  await page.route('**/api/tasks', async (route) => {
+    if (route.request().method() !== 'GET') return route.fallback();
+    const { json } = await place.machine.server.call('GET', '/api/tasks');
+    await held;
+    await route.fulfill({ json });
+    answered = true;
+  });
+  await page.keyboard.press('Control+Enter');
+  const row = page.getByRole('row').filter({ hasText: 'late.txt' });
+  await row.getByText('Ready').first().waitFor();
+  letGo();
+  await expect.poll(() => answered).toBe(true);
+  // Whatever the page makes of it, it has made by then.
+  await page.waitForTimeout(1000);
+  expect(await row.getByText('Ready').count()).toBeGreaterThan(0);
+  expect(complaints).toEqual([]);
+});
+
 test('attempts at one goal share a line that opens, and lead to their comparison', async () => {
   await using window = await place.open(place.tasks);
   const { page, complaints } = window;
@@ -76,7 +117,7 @@ test('attempts at one goal share a line that opens, and lead to their comparison
   await page.getByRole('textbox', { name: 'What should an agent do?' }).fill('write: both.txt same');
   await page.getByRole('button', { name: 'Start 2 tasks' }).click();
   const line = page.getByRole('row').filter({ hasText: '2 attempts' });
-  await line.getByText('Ready').nth(1).waitFor();
+  await line.getByText('Ready').filter({ visible: true }).nth(1).waitFor();
   expect(await page.getByRole('row').filter({ hasText: 'both.txt' }).count()).toBe(1);
   await line.getByRole('button', { name: 'Show the attempts' }).click();
   expect(await page.getByRole('row').filter({ hasText: 'both.txt' }).count()).toBe(3);
@@ -114,7 +155,9 @@ test('tasks are removed together, after a question that says what would be lost'
   await dialog.getByRole('button', { name: 'Remove' }).click();
   await row('one.txt').waitFor({ state: 'detached' });
   await row('two.txt').waitFor({ state: 'detached' });
-  expect((await place.machine.ags(['list', '-q'])).stdout).not.toContain('one');
+  // The page knows what it has asked for before it is done.
+  const listed = async (): Promise<string> => (await place.machine.ags(['list', '-q'])).stdout;
+  await expect.poll(listed, { timeout: 30_000 }).not.toContain('one');
   expect(complaints).toEqual([]);
 });
 

@@ -50,7 +50,7 @@ test('of 5,000 events the end is there at once, and whoever goes back keeps the 
   expect(await feed.locator('article').count()).toBeLessThan(80);
 
   // Near the upper end, but not at it: what is read there stays exactly where it is, page after page.
-  for (let earlier = 1; earlier <= 3; earlier += 1) {
+  for (let earlier = 1; earlier <= 2; earlier += 1) {
     let goOn = (): void => undefined;
     const going = new Promise<void>((resolve) => (goOn = resolve));
     await page.route('**/events?*before=*', async (route) => going.then(() => route.continue()), { times: 1 });
@@ -65,14 +65,12 @@ test('of 5,000 events the end is there at once, and whoever goes back keeps the 
       .toBeGreaterThan(2000);
     await expect.poll(() => first(page)).toEqual(before);
   }
-  // To the beginning, where the goal is.
-  for (let earlier = 4; earlier <= 5; earlier += 1) {
-    await scroll(page, '0');
-    await expect.poll(() => pages.length, { timeout: 10_000 }).toBe(earlier + 1);
-    await expect
-      .poll(() => page.evaluate<number>(`document.querySelector('[role=feed]').scrollTop`))
-      .toBeGreaterThan(100);
-  }
+  // To the beginning, where the goal is. Each page was twice as long as the one before it.
+  await scroll(page, '0');
+  await expect.poll(() => pages.length, { timeout: 10_000 }).toBe(4);
+  await expect
+    .poll(() => page.evaluate<number>(`document.querySelector('[role=feed]').scrollTop`))
+    .toBeGreaterThan(100);
   await scroll(page, '0');
   await feed.getByText('Goal', { exact: true }).waitFor();
   await feed.getByText('word 1', { exact: true }).waitFor();

@@ -51,6 +51,14 @@ test('reads in a row are one item, a tool and its end are one, and each item kee
   expect(items.filter((item) => passes('errors', item)).map(({ kind }) => kind)).toEqual(['command', 'ended']);
 });
 
+test('a service that is filled while the agent is at work is no preparation of it', () => {
+  const filled = { type: 'service.seeding', service: 'db', kind: 'postgres' };
+  const started = { type: 'run.started', turn: 1, title: 'Demo', version: '', prompt: '', sandbox: '' };
+  const kinds = (events: Record<string, unknown>[]): string[] => fold(events).map(({ kind }) => kind);
+  expect(kinds([{ type: 'run.queued', goal: '' }, filled, started])).toEqual(['prepare', 'started']);
+  expect(kinds([{ type: 'run.queued', goal: '' }, started, filled])).toEqual(['prepare', 'started', 'note']);
+});
+
 test('a question is open until somebody has said something', () => {
   const asked = [{ type: 'agent.asked', question: 'Which?', choices: ['a', 'b'] }];
   expect(fold(asked)[0]).toMatchObject({ open: true, choices: ['a', 'b'] });

@@ -1,0 +1,19 @@
+// test/conformance/docker-backend.ts: the Docker of this machine.
+import type { Engine } from '../../src/sandbox/engine.ts';
+import { findProgram } from '../../src/sandbox/host.ts';
+import { openEngine } from './engine-backend.ts';
+
+export const ENGINE: Engine = {
+  name: 'docker',
+  program: findProgram('docker') ?? 'docker',
+  options: [],
+  env: { PATH: '/usr/bin:/bin', HOME: '/dev/null/nowhere' },
+  socket: '/var/run/docker.sock',
+  rootless: false,
+  far: null,
+};
+
+export const openDocker = openEngine(ENGINE, {
+  root: ['.dockerenv', 'sys', 'etc'],
+  etc: ['hostname', 'hosts', 'mtab', 'resolv.conf'],
+});

@@ -1,0 +1,52 @@
+// test/conformance/engine-backend.ts: the container backend with an engine of this machine, for tests without the command line.
+import { existsSync } from 'node:fs';
+import { release, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { createDocker } from '../../src/sandbox/docker.ts';
+import type { Engine } from '../../src/sandbox/engine.ts';
+import { ensureWhiteout, inspectHost } from '../../src/sandbox/host.ts';
+import { ensureInterpreter } from '../../src/sandbox/interpreter.ts';
+import type { Open } from './place.ts';
+
+let count = 0;
+
+/** `own`: what the engine puts into every container by itself. */
+export function openEngine(engine: Engine, own: NonNullable<Open['own']>, create = createDocker): Open {
+  const openOne = async (directory: string): ReturnType<Open> => {
+    const uid = process.getuid?.() ?? 0;
+    const host = await inspectHost({
+      platform: process.platform,
+      nodeArch: process.arch,
+      uid,
+      cacheDir: '',
+      runtimeDir: '',
+      memoryBytes: totalmem(),
+      kernel: release(),
+      engine,
+    });
+    const whiteout = await ensureWhiteout(join(directory, '..', 'state'));
+    return {
+      name: engine.name,
+      start: async (spec, command, stdio, onDoor) =>
+        create({
+          engine,
+          runDir: directory,
+          whiteout,
+          callerIsRoot: uid === 0,
+          owner: { uid, gid: process.getgid?.() ?? 0 },
+          arch: host.arch,
+          perl: host.programs.perl,
+          interpreter:
+            spec.root.kind === 'host' && engine.far === null
+              ? null
+              : await ensureInterpreter(host.programs.perl, join(directory, '../cache')),
+          limitHost: host.limitHost,
+          ipv6: existsSync('/proc/sys/net/ipv6'),
+          runMark: 'conformance',
+          workRoot: join(directory, '..', 'engine-work'),
+          name: `ags-test-${process.pid}-${count++}`,
+        }).start(spec, command, stdio, onDoor),
+    };
+  };
+  return Object.assign(openOne, { base: '/var/tmp', own });
+}

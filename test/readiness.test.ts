@@ -434,6 +434,22 @@ describe('what is remembered', () => {
     });
   });
 
+  test('an overlay that did not work once, for no reason that lasts, is tried again by the next', async () => {
+    using machine = createMachine(self, { git: false });
+    const world = worldOf(machine);
+    const once = join(machine.root, 'bad-moment');
+    writeFileSync(once, '');
+    const readOnly = "sed -z '/^--bind$/{N;/\\/merged$/s/--bind/--ro-bind/}'";
+    const bwrap = program(
+      machine,
+      `if [ -e ${once} ]; then file=$(mktemp "$(dirname "$0")/args.XXXXXX") && ${readOnly} <&3 > "$file" && exec 3< "$file"; fi; exec ${BWRAP} "$@"`,
+    );
+    const host = withBwrap(await inspectHost({ ...world, runtimeDir: '/nonexistent' }), bwrap);
+    expect(await workspaceKind(world, host, 'auto')).toMatchObject({ kind: 'copy' });
+    rmSync(once);
+    expect(await workspaceKind(world, host, 'auto')).toMatchObject({ kind: 'overlay' });
+  });
+
   test('a start is refused with the sentence and the cure that the probe gives, each time it is asked', async () => {
     using machine = createMachine(self, { git: false });
     const world = worldOf(machine);

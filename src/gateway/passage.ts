@@ -33,6 +33,10 @@ export interface Passages {
   ): Promise<Opened>;
 }
 
+/** How long the name of a program is waited for: a person who is asked needs it, a program that is refused does not. */
+const ASKED_MS = 2000;
+const REFUSED_MS = 100;
+
 export function createPassages(input: {
   readonly rules: () => Rules;
   readonly asks: Asks | null;
@@ -45,7 +49,7 @@ export function createPassages(input: {
       visit.port = port;
       let verdict = input.rules().connect(target.host, port);
       if (verdict.kind === 'denied' && verdict.unknown && input.asks !== null) {
-        const program = await visit.identified();
+        const program = await visit.identified(ASKED_MS);
         // Somebody may have answered in the meantime.
         verdict = input.rules().connect(target.host, port);
         if (verdict.kind === 'denied' && verdict.unknown)
@@ -53,7 +57,7 @@ export function createPassages(input: {
         visit.unknown = verdict.kind === 'denied' && verdict.unknown;
       }
       if (verdict.kind === 'allowed') return { kind: 'granted', verdict, target };
-      await visit.identified();
+      await visit.identified(REFUSED_MS);
       visit.finish('denied', verdict.reason);
       return {
         kind: 'refused',

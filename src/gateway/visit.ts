@@ -13,7 +13,7 @@ export interface Visit extends Counter {
   address: string | undefined;
   unknown: boolean;
   /** Resolves when it is known who asks, or cannot be found out soon: whoever is refused may be gone the next moment. */
-  identified(): Promise<string | undefined>;
+  identified(patienceMs: number): Promise<string | undefined>;
   /** Why it was let through, once it was: what its line says if everything ends at once. */
   carried: string | undefined;
   /** One request of a connection that is looked into. */
@@ -41,8 +41,6 @@ export interface Visits {
 
 /** So many that were one too many are told so; more than that only find the door closed, or they would be too many again. */
 const MOST_TURNED_AWAY = 64;
-
-const IDENTIFIED_MS = 100;
 
 export interface VisitsInput {
   readonly run: string;
@@ -151,12 +149,12 @@ export function createVisits(input: VisitsInput): Visits {
           }
           return false;
         },
-        identified: () =>
+        identified: (patienceMs) =>
           program === null
             ? Promise.resolve(undefined)
             : Promise.race([
                 program,
-                new Promise<undefined>((resolve) => setTimeout(resolve, IDENTIFIED_MS, undefined).unref()),
+                new Promise<undefined>((resolve) => setTimeout(resolve, patienceMs, undefined).unref()),
               ]),
         in: (bytes) => void (bytesIn += bytes),
         request({ method, path, verdict, reason, bytesOut: sent, bytesIn: received, ms }) {

@@ -4,6 +4,7 @@ import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { currentProject, entryIds, readEntries, readEntry, type TaskEntry } from './entries.ts';
+import { taskNotFound } from './hold-task.ts';
 import { describeTask } from './list.ts';
 import type { World } from './world.ts';
 
@@ -31,7 +32,7 @@ export async function findEntry(world: World, name: string): Promise<TaskEntry> 
   const ids = entryIds(world.stateDir);
   const fitting = ids.includes(name) ? [name] : ids.filter((id) => name !== '' && id.startsWith(name));
   const [id, ...more] = fitting;
-  if (id === undefined) throw notFound(name);
+  if (id === undefined) throw taskNotFound(name);
   if (more.length > 0)
     throw new AgsError('task.ambiguous', `Several tasks begin with "${visible(name)}".`, {
       hint: `Which one?\n${fitting.map((one) => `  ${one}`).join('\n')}`,
@@ -84,8 +85,4 @@ async function tasksHere(world: World): Promise<WholeEntry[]> {
 
 function byAge(entries: readonly WholeEntry[]): WholeEntry[] {
   return entries.toSorted((a, b) => b.stored.run.startedAtMs - a.stored.run.startedAtMs);
-}
-
-function notFound(name: string): AgsError {
-  return new AgsError('task.not-found', `There is no task "${visible(name)}".`, { hint: 'List them: ags list --all' });
 }

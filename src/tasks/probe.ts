@@ -9,7 +9,7 @@ import { directoryIdentity, removeTree } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
 import { engineFailed, explainFailure, UNVEILED, unprotected, type Problem } from '../sandbox/checks/failure.ts';
 import { fileSystemOf, readKernelFacts } from '../sandbox/checks/kernel-facts.ts';
-import { explainOverlay } from '../sandbox/checks/overlay-reason.ts';
+import { explainOverlay, overlayReason } from '../sandbox/checks/overlay-reason.ts';
 import { HIDDEN, writeProject } from '../sandbox/checks/test-project.ts';
 import type { NativeHost } from '../sandbox/host.ts';
 import { readMachine } from '../sandbox/machine.ts';
@@ -27,7 +27,7 @@ export async function probeReadiness(world: World, host: NativeHost): Promise<Re
 /** How the test sandboxes fared. */
 export interface Trial {
   readonly problem: Problem | null;
-  readonly overlay: { readonly works: boolean; readonly why: string };
+  readonly overlay: Readiness['overlay'];
   /** Others than bwrap may make namespaces. */
   readonly namespaces: boolean;
   /** From the decision to start until the command inside spoke. */
@@ -78,10 +78,11 @@ async function tryIn(stage: Stage): Promise<Trial> {
   const copy = await tryWorkspace(stage, 'copy');
   if (copy.lacking.length > 0) return fails(unprotected(copy.lacking, builder));
   if (copy.said !== null) return fails(explain(copy.said));
-  const why = explainOverlay({ said, kernel, stateDir, fileSystem: fileSystemOf(stage.dir) });
+  const failure = { said, kernel, stateDir, fileSystem: fileSystemOf(stage.dir) };
+  const overlayFails = { works: false, why: explainOverlay(failure), lasts: overlayReason(failure) !== null };
   // What unshare itself was refused, and not the mount after it.
   const namespaces = !/^unshare: /m.test(said);
-  return { problem: null, overlay: { works: false, why }, namespaces, startMs: copy.startMs };
+  return { problem: null, overlay: overlayFails, namespaces, startMs: copy.startMs };
 }
 
 /** The project and the plan over it. Nothing that a user has configured may make the test easier, or impossible. */

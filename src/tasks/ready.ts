@@ -11,7 +11,8 @@ import { inspectWorld, type World } from './world.ts';
 export interface Readiness {
   /** null: a complete sandbox works. Otherwise the sentence and its cure, as `ags doctor` says them. */
   readonly problem: { readonly message: string; readonly hint: string } | null;
-  readonly overlay: { readonly works: boolean; readonly why: string };
+  /** `lasts`: it is the machine that has none. Without, something went wrong this once, such as a full disk. */
+  readonly overlay: { readonly works: boolean; readonly why: string; readonly lasts?: boolean };
   /** Others than bwrap may make namespaces. */
   readonly namespaces: boolean;
 }
@@ -61,7 +62,10 @@ async function readiness(world: World, host: NativeHost): Promise<Readiness> {
   const { probeReadiness } = await import('./probe.ts');
   const fresh = await probeReadiness(world, host);
   // Only good news is remembered: a user who has just put something right must not be told about it again.
-  if (fresh.problem === null) remember(file, JSON.stringify({ key: readinessKey(world, host), answer: fresh }));
+  // Nor may one bad moment have every task from then on copy its project.
+  const { overlay } = fresh;
+  if (fresh.problem === null && (overlay.works || overlay.lasts === true))
+    remember(file, JSON.stringify({ key: readinessKey(world, host), answer: fresh }));
   return fresh;
 }
 

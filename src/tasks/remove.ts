@@ -6,11 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
 import { isAlive, type ProcessIdentity } from '../lib/liveness.ts';
-import { tryLock } from '../lib/lock.ts';
 import { removeStale } from '../sandbox/cgroup.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { removeTask } from '../store/tasks.ts';
 import type { TaskEntry } from './entries.ts';
+import { lockTask, taskBusy } from './hold-task.ts';
 import { sizeOf } from './list.ts';
 import { stopChecks } from './stop-checks.ts';
 import { endStrays, findStrays } from './strays.ts';
@@ -54,10 +54,7 @@ export async function removeFiles(
 ): Promise<Removed | null> {
   const lock = lockTask(entry.paths);
   if (lock === 'gone') return { freedBytes: 0, branches: [] };
-  if (lock === 'busy')
-    throw new AgsError('task.busy', `Another ags command is working on ${entry.id}.`, {
-      hint: 'Try again when it is done.',
-    });
+  if (lock === 'busy') throw taskBusy(entry.id);
   using _lock = lock;
   if (isStill !== undefined && !(await isStill())) return null;
   await recoverApplies(entry.paths);
@@ -75,15 +72,6 @@ async function branchesOf(world: World, entry: TaskEntry): Promise<string[]> {
 
 export function isRunning(entry: TaskEntry): entry is Extract<TaskEntry, { kind: 'whole' }> {
   return entry.kind === 'whole' && entry.stored.live && isUnderWay(entry.stored.run.state);
-}
-
-export function lockTask(paths: TaskPaths): Disposable | 'busy' | 'gone' {
-  try {
-    return tryLock(paths.lock) ?? 'busy';
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'gone';
-    throw error;
-  }
 }
 
 /** Journals of applies that were cut off; their temporary files are still in the user's project. */

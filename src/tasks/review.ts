@@ -7,7 +7,6 @@ import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
 import { advance, isUnderWay } from '../protocol/run-state.ts';
 import { replaceFile } from '../lib/files.ts';
-import { tryLock } from '../lib/lock.ts';
 import type { ApplyOp, ApplyOutcome } from '../review/apply.ts';
 import { applyAll, recover, undoJournal, type AppliedChange, type PlannedChange } from '../review/journal.ts';
 import { ancestors } from '../review/order.ts';
@@ -17,6 +16,7 @@ import { captureChanges } from './capture.ts';
 import { readContents, type ContentOf } from './contents.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { compareWithHost, type Compared } from './changes.ts';
+import { holdTask } from './hold-task.ts';
 import type { World } from './world.ts';
 
 export interface Review extends Disposable {
@@ -50,11 +50,7 @@ async function open(world: World, stored: StoredTask, options: ReviewOptions): P
   if (stored.live && isUnderWay(stored.run.state)) {
     throw new AgsError('task.busy', `${stored.task.name} is still running.`, { hint: 'Review it when it has ended.' });
   }
-  const lock = tryLock(stored.paths.lock);
-  if (lock === null)
-    throw new AgsError('task.busy', `Another ags command is working on ${stored.task.name}.`, {
-      hint: 'Try again when it is done.',
-    });
+  const lock = holdTask(stored);
   try {
     if (!existsSync(stored.task.project))
       throw new AgsError('project.unsuitable', `The project ${stored.task.project} is no longer there.`, {

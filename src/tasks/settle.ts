@@ -1,12 +1,11 @@
 // tasks/settle.ts: a run whose runner was killed, by a power cut or by hand, or whose work could not be brought out when it ended, as on a
 // full disk, is put in order when somebody first wants its work: what the agent had written by then is brought onto its branch.
-import { AgsError } from '../protocol/errors.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
-import { tryLock } from '../lib/lock.ts';
 import { appendEvent } from '../store/events.ts';
 import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { agentOf, authorOf } from './agent-stage.ts';
 import { bringOut, type BroughtOut } from './bring-out.ts';
+import { holdTask } from './hold-task.ts';
 import type { World } from './world.ts';
 
 /** The task as it is then; any other as it was given. */
@@ -14,11 +13,7 @@ export async function settled(world: World, stored: StoredTask): Promise<StoredT
   const { task, run, paths, live } = stored;
   const interrupted = isUnderWay(run.state);
   if (task.goal === undefined || live || !(interrupted || run.fetched === false)) return stored;
-  using lock = tryLock(paths.lock);
-  if (lock === null)
-    throw new AgsError('task.busy', `Another ags command is working on ${task.name}.`, {
-      hint: 'Try again when it is done.',
-    });
+  using _held = holdTask(stored);
   const began = run.layers !== undefined;
   const result = began ? await bringOut(world, stored, authorOf(agentOf(task.goal))) : null;
   const tell = (event: { type: string; [field: string]: unknown }): void =>

@@ -7,11 +7,11 @@ import { AgsError } from '../protocol/errors.ts';
 import { advance, isUnderWay } from '../protocol/run-state.ts';
 import { callControl } from '../lib/control.ts';
 import { ownIdentity } from '../lib/liveness.ts';
-import { tryLock } from '../lib/lock.ts';
 import { removeTree } from '../lib/files.ts';
 import { appendEvent } from '../store/events.ts';
 import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { agentOf } from './agent-stage.ts';
+import { holdTask, lockTask, taskNotFound } from './hold-task.ts';
 import { keepBranchAs } from './task-branch.ts';
 import { putMessage, waitingMessages, withdrawMessage, type WaitingMessage } from './inbox.ts';
 import { firstRun, spawnRunner } from './start.ts';
@@ -94,8 +94,10 @@ const TRIES = 50;
 /** Another turn of a run that has ended. False: somebody else holds the task. */
 function goOn(world: World, stored: StoredTask, text: string): boolean {
   const { paths, run } = stored;
-  using lock = tryLock(paths.lock);
-  if (lock === null) return false;
+  const lock = lockTask(paths);
+  if (lock === 'busy') return false;
+  if (lock === 'gone') throw taskNotFound(stored.task.name);
+  using _held = lock;
   if (run.layers === undefined && run.begins === undefined)
     throw new AgsError('usage.invalid', `${stored.task.name} never began, so there is nothing to go on with.`, {
       hint: `Begin it anew: ags restart ${stored.task.name}`,
@@ -124,9 +126,7 @@ export async function restartTask(world: World, stored: StoredTask): Promise<voi
       hint: `Stop it first: ags stop ${stored.task.name}`,
     });
   const { paths, run, task } = stored;
-  using lock = tryLock(paths.lock);
-  if (lock === null)
-    throw new AgsError('task.busy', `Another command is working on ${task.name}.`, { hint: 'Try again.' });
+  using _held = holdTask(stored);
   await stopChecks(paths);
   const number = run.number ?? 1;
   const earlier = join(paths.earlier, String(number));

@@ -10,8 +10,14 @@ export interface OverlayFailure {
   readonly fileSystem: string;
 }
 
-export function explainOverlay({ said, kernel, stateDir, fileSystem }: OverlayFailure): string {
-  const place = `the state directory ${visible(stateDir)} is on ${fileSystem}`;
+export function explainOverlay(failure: OverlayFailure): string {
+  return overlayReason(failure) ?? `an overlay does not work here (${placeOf(failure)}): ${lastLine(failure.said)}`;
+}
+
+/** What of this machine is in the way, and stays so. null: nothing that is known; the next one may work. */
+export function overlayReason(failure: OverlayFailure): string | null {
+  const { said, kernel, fileSystem } = failure;
+  const place = placeOf(failure);
   if (/unshare failed|[ug]id_map/.test(said))
     return 'this machine gives unshare, which has to mount the overlay, no rights in a user namespace';
   if (/unknown filesystem type|No such device/.test(said)) return 'this kernel has no overlayfs loaded';
@@ -22,8 +28,11 @@ export function explainOverlay({ said, kernel, stateDir, fileSystem }: OverlayFa
   if (fileSystem === 'tmpfs' && isBefore(kernel, 6, 6))
     return `${place}, which keeps the notes of an overlay only from Linux 6.6 on`;
   if (UNFIT.has(fileSystem)) return `${place}, on which an overlay cannot write`;
-  return `an overlay does not work here (${place}): ${lastLine(said)}`;
+  return null;
 }
+
+const placeOf = ({ stateDir, fileSystem }: OverlayFailure): string =>
+  `the state directory ${visible(stateDir)} is on ${fileSystem}`;
 
 /** The command, where one helps. */
 export function overlayFix({ said }: { readonly said: string }): string {

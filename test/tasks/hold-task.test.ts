@@ -1,0 +1,27 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { taskPaths } from '../../src/store/layout.ts';
+import type { StoredTask } from '../../src/store/tasks.ts';
+import { holdTask } from '../../src/tasks/hold-task.ts';
+
+const stateDir = mkdtempSync(join(tmpdir(), 'ags-hold-'));
+const paths = taskPaths(stateDir, 'fix');
+const stored = { task: { name: 'fix' }, paths } as StoredTask;
+
+test('a task is held by one at a time, and by nobody once it is gone', () => {
+  mkdirSync(paths.root, { recursive: true });
+  {
+    using _held = holdTask(stored);
+    expect(() => holdTask(stored)).toThrow(
+      expect.objectContaining({ code: 'task.busy', message: 'Another ags command is working on fix.' }) as Error,
+    );
+  }
+  holdTask(stored)[Symbol.dispose]();
+  // Whoever had it first has removed it.
+  rmSync(stateDir, { recursive: true });
+  expect(() => holdTask(stored)).toThrow(
+    expect.objectContaining({ code: 'task.not-found', message: 'There is no task "fix".' }) as Error,
+  );
+});

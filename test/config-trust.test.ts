@@ -75,6 +75,23 @@ describe('trust', () => {
     expect(await at.asks()).toEqual([]);
   });
 
+  test('an image that the user names for a service is run as the user says, or asked about', async () => {
+    const service = (more: string): string => `services: { db: { image: 'mine:1', ports: [5432]${more} } }\n`;
+    const asks = ['ags.yaml:1: services.db: run the image mine:1 of your engine, and see what is in it'];
+    at.user(service(''));
+    at.project(service(', memory: 64m'));
+    expect(await at.asks()).toEqual([]);
+    at.project(`${service('').replace('db', 'other')}`);
+    expect(await at.asks()).toEqual([]);
+    for (const more of ["run: 'cat /secret'", 'environment: { BASH_ENV: /x }', "ready: { command: 'cat /secret' }"]) {
+      at.project(service(`, ${more}`));
+      expect(await at.asks(), more).toEqual(asks);
+    }
+    // Where it says only what is to be otherwise.
+    at.project('services: { db: { environment: { BASH_ENV: /x } } }\n');
+    expect(await at.asks()).toEqual(asks);
+  });
+
   test('who lets projects have an engine has not shown them files that are hidden', async () => {
     at.user('docker: true\n');
     at.project('compose: true\n');

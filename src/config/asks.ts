@@ -1,6 +1,7 @@
 // config/asks.ts: what a project's own file asks for beyond what the user allows: one line per right, for a person to read.
 // Invariant: nothing in a project's file lets a sandbox see or use more without a line here. What only narrows asks for nothing.
 // A line holds the asked-for value and, for limits, what it exceeds: when either changes, an earlier approval no longer covers it.
+import type { ServiceConfig } from '../protocol/service.ts';
 import { COMPOSE_OVERRIDE, LIMITS } from './defaults.ts';
 import type { EffectiveConfig } from './effective.ts';
 import { originOf, type Layer } from './layer.ts';
@@ -46,9 +47,13 @@ export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveCo
     ask('compose.override', `compose.override: lay your own ${override} over its compose files, even if it is hidden`);
   added('docker.registries', base.docker.registries, asked.docker.registries, registryAsk);
   // An image of the user's engine may hold anything: code of other projects, variables with passwords.
-  for (const { name, image, origin } of asked.services)
-    if (image !== null && !base.services.some((one) => one.image === image))
-      asks.push(`${origin}: services.${name}: run the image ${image} of your engine, and see what is in it`);
+  // Who runs a program of its own in one, or tells that of the image what to do, has it say whatever is in there.
+  const known = base.services.map(whatRuns);
+  for (const service of asked.services)
+    if (service.image !== null && !known.includes(whatRuns(service)))
+      asks.push(
+        `${service.origin}: services.${service.name}: run the image ${service.image} of your engine, and see what is in it`,
+      );
   if (asked.user !== base.user) ask('user', `user: run as uid ${asked.user} when you are root`);
   if (asked.kernel.ptrace && !base.kernel.ptrace) ask('kernel.ptrace', 'kernel.ptrace: debug processes of the sandbox');
   if (asked.kernel.unixSockets && !base.kernel.unixSockets)
@@ -67,6 +72,10 @@ export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveCo
     ...hookAsks(base, asked).map(onOneLine),
   );
   return asks.toSorted((a, b) => lineOf(a) - lineOf(b));
+}
+
+function whatRuns({ image, preset, run, seed, environment, scratch, ready }: ServiceConfig): string {
+  return JSON.stringify([image, preset, run, seed, environment, scratch, ready.command]);
 }
 
 export function imageText(image: EffectiveConfig['image']): string {

@@ -21,6 +21,8 @@ export interface Doors {
 
 /** The kernel's own bound (net.core.somaxconn); a burst of connections waits instead of being refused. */
 const BACKLOG = 4096;
+/** So many may be opened while it runs: containers of a task can publish any number of ports, and each is a descriptor of ours. */
+export const MOST_LATE = 256;
 
 export function receiveDoors(
   child: ChildProcess,
@@ -91,7 +93,10 @@ export function receiveDoors(
       return child.connected ? 'awaited' : 'lost';
     },
     connect: (port, address) => ask('connect', port, address) as Promise<Socket>,
-    open: (port, address) => ask('listen', port, address) as Promise<Server>,
+    open: (port, address) =>
+      late.size + asked.size < MOST_LATE
+        ? (ask('listen', port, address) as Promise<Server>)
+        : Promise.reject(new AgsError('backend.failed', `There are ${MOST_LATE} doors already.`)),
     watchPorts() {
       if (child.connected) child.send('watch', () => undefined);
     },

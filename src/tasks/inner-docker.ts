@@ -127,7 +127,10 @@ export function openEngineDoor(
       door.on('connection', (socket: Socket) => void lead(socket, port));
       return door;
     } catch {
-      const why = port < 1024 ? 'nobody may take ports below 1024 there' : 'something else listens there';
+      const why =
+        port < 1024
+          ? 'nobody may take ports below 1024 there'
+          : 'something else listens there, or there are too many already';
       tell(`Docker inside: port ${port} of a container is not at 127.0.0.1:${port} of the sandbox: ${why}.`);
       return null;
     }

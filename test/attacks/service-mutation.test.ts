@@ -66,7 +66,10 @@ const isLast = ({ id }: Attack): boolean => ['service-memory', 'service-disk'].i
 
 /** The task is ended together with its service, and may not have the time to say what it heard of it. */
 function isEnded(error: unknown): string[] {
-  if (error instanceof AgsError && /^No attempt could be made inside: The service ags-attack ended/.test(error.message))
+  if (
+    error instanceof AgsError &&
+    error.message.startsWith('No attempt could be made inside: The service ags-attack ended')
+  )
     return [];
   throw error;
 }

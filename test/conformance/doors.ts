@@ -5,6 +5,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { expect, test } from 'vitest';
 import type { SandboxNetwork, SandboxSpec } from '../../src/protocol/spec.ts';
 import type { OnDoor } from '../../src/sandbox/backend.ts';
+import { MOST_LATE } from '../../src/sandbox/doors.ts';
 import { collect, createPlace, ended, INHERITED, OTHER_DESCRIPTORS, until, type Open, type Place } from './place.ts';
 
 export const DOORS: Extract<SandboxNetwork, { kind: 'gateway' }> = {
@@ -213,5 +214,22 @@ export function doorPromises(open: Open): void {
     await closed;
     expect((await said).toString()).toBe('begun\nlate heard late\nConnection refused\n');
     await expect(sandbox.open(8093)).rejects.toMatchObject({ code: 'backend.failed' });
+  });
+
+  test('no more doors are opened while it runs than there are descriptors to spare', async () => {
+    using place = await createPlace(open);
+    const sandbox = await place.start(['sh', '-c', 'echo begun; read end'], { spec: specOf(place, REACHED) });
+    await until(sandbox, 'begun');
+    const ports = Array.from({ length: MOST_LATE + 20 }, (_, i) => 20_000 + i);
+    const opened = await Promise.allSettled(ports.map((port) => sandbox.open(port)));
+    const doors = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    expect(doors.length).toBe(MOST_LATE);
+    // Whoever shuts one may open another.
+    const shut = new Promise((resolve) => doors[0]?.once('close', resolve));
+    doors[0]?.close();
+    await shut;
+    await sandbox.open(19_999);
+    sandbox.stdin?.end();
+    await ended(sandbox);
   });
 }

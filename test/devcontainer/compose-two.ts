@@ -36,7 +36,7 @@ function fetched(): string | null {
     const options = Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
     for (const words of [['update'], ['download', 'docker-compose']])
       execFileSync('apt-get', [...options, ...words], { cwd: dir, stdio: 'ignore', timeout: 120_000 });
-    const [deb = ''] = readdirSync(dir).filter((name) => name.endsWith('.deb'));
+    const deb = readdirSync(dir).find((name) => name.endsWith('.deb')) ?? '';
     execFileSync('dpkg-deb', ['-x', join(dir, deb), join(dir, 'x')], { stdio: 'ignore' });
     mkdirSync(dirname(KEPT), { recursive: true });
     renameSync(join(dir, 'x', PLUGINS[0] ?? ''), KEPT);

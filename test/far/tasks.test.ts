@@ -183,7 +183,7 @@ if (HAS_FAR) {
       using machine = createMachine('root', { disk: true });
       const tags = (): string[] =>
         far.docker('image', 'ls', '--format', '{{.Repository}}:{{.Tag}}').trim().split('\n').toSorted();
-      const [young = ''] = tags().filter((tag) => tag.startsWith('ags-skeleton:far-'));
+      const young = tags().find((tag) => tag.startsWith('ags-skeleton:far-')) ?? '';
       for (const name of ['ags-skeleton:far-old', 'ags-skeleton:theirs']) loadOld(far, young, name, machine.root);
       const before = tags();
       expect(before).toEqual(expect.arrayContaining([young, 'ags-skeleton:far-old', 'ags-skeleton:theirs']));

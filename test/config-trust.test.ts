@@ -83,8 +83,8 @@ describe('trust', () => {
     expect(await at.asks()).toEqual([]);
     at.project(`${service('').replace('db', 'other')}`);
     expect(await at.asks()).toEqual([]);
-    for (const more of ["run: 'cat /secret'", 'environment: { BASH_ENV: /x }', "ready: { command: 'cat /secret' }"]) {
-      at.project(service(`, ${more}`));
+    for (const more of ["run: 'cat /secret'", 'environment: { BASH_ENV: /x }', "ready: { command: 'cat /secret' }", 'ports: [5432, 22]']) {
+      at.project(service(`, ${more}`).replace(', ports: [5432], ports', ', ports'));
       expect(await at.asks(), more).toEqual(asks);
     }
     // Where it says only what is to be otherwise.
@@ -100,6 +100,11 @@ describe('trust', () => {
     expect(await at.asks()).toEqual([
       'ags.yaml:1: compose.override: lay your own secrets.yml over its compose files, even if it is hidden',
     ]);
+    at.project('compose: { enabled: false, override: secrets.yml }\n');
+    expect(await at.asks()).toEqual([
+      'ags.yaml:1: compose.override: lay your own secrets.yml over its compose files, even if it is hidden',
+    ]);
+    at.project('compose: { override: secrets.yml }\n');
     at.user('docker: true\ncompose: { override: secrets.yml }\n');
     expect(await at.asks()).toEqual([]);
   });

@@ -41,9 +41,9 @@ export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveCo
       `${by}: have an engine of its own inside, which makes namespaces and mounts`,
     );
   }
-  // It comes from the checkout, committed or not, and hidden or not.
-  const override = asked.compose?.override ?? COMPOSE_OVERRIDE;
-  if (override !== (base.compose?.override ?? COMPOSE_OVERRIDE))
+  // It comes from the checkout, committed or not, and hidden or not. Where compose files are off, a flag of the user's turns them on.
+  const override = project.values.compose?.override ?? COMPOSE_OVERRIDE;
+  if (override !== COMPOSE_OVERRIDE && override !== base.compose?.override)
     ask('compose.override', `compose.override: lay your own ${override} over its compose files, even if it is hidden`);
   added('docker.registries', base.docker.registries, asked.docker.registries, registryAsk);
   // An image of the user's engine may hold anything: code of other projects, variables with passwords.
@@ -74,8 +74,8 @@ export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveCo
   return asks.toSorted((a, b) => lineOf(a) - lineOf(b));
 }
 
-function whatRuns({ image, preset, run, seed, environment, scratch, ready }: ServiceConfig): string {
-  return JSON.stringify([image, preset, run, seed, environment, scratch, ready.command]);
+function whatRuns({ image, preset, run, ports, seed, environment, scratch, ready }: ServiceConfig): string {
+  return JSON.stringify([image, preset, run, ports, seed, environment, scratch, ready.command]);
 }
 
 export function imageText(image: EffectiveConfig['image']): string {

@@ -5,7 +5,7 @@ import { connect } from 'node:tls';
 import { hostAndPort } from '../protocol/host-name.ts';
 import type { NetworkPolicy } from '../protocol/network.ts';
 import { createGuard } from './address.ts';
-import { createDialer, type DialUpstream } from './dial.ts';
+import { createDialer, type Dialer, type DialUpstream } from './dial.ts';
 import { createResolver } from './resolve.ts';
 
 export interface WayOutInput {
@@ -18,8 +18,11 @@ export interface WayOutInput {
 }
 
 export interface WayOut {
-  /** Rejects with a sentence. TLS speaks for itself: an error of it is one of the socket. */
-  open(url: URL): Promise<Socket>;
+  /**
+   * Rejects with a sentence. TLS speaks for itself: an error of it is one of the socket. `of` is whoever pointed there, if that was not
+   * the user: only to itself, or if the user has named it as it is, may it lead to a private address.
+   */
+  open(url: URL, of?: URL): Promise<Socket>;
   close(): void;
 }
 
@@ -27,16 +30,26 @@ const CONNECT_MS = 15_000;
 
 export function createWayOut({ policy, upstreams, roots, ownAddresses, granted }: WayOutInput): WayOut {
   const resolver = createResolver({ servers: policy.dns });
-  const guard = createGuard({ granted: policy.addresses, ownAddresses });
-  const dialer = createDialer({ resolver, guard, upstreams, connectTimeoutMs: CONNECT_MS });
+  const dialerFor = (addresses: NetworkPolicy['addresses']): Dialer =>
+    createDialer({
+      resolver,
+      guard: createGuard({ granted: addresses, ownAddresses }),
+      upstreams,
+      connectTimeoutMs: CONNECT_MS,
+    });
+  const [dialer, strangers] = [dialerFor(policy.addresses), dialerFor([])];
+  const isNamed = (url: URL): boolean => {
+    const { host, port } = placeOf(url);
+    return granted.includes(hostAndPort(host, port));
+  };
   return {
-    async open(url) {
+    async open(url, of = url) {
       const secure = url.protocol === 'https:';
-      const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-      const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port);
+      const { host, port } = placeOf(url);
       const kind = isIP(host) === 0 ? 'name' : 'ip';
-      const named = granted.includes(hostAndPort(host, port));
-      const dialed = await dialer.dial({ host, port, kind, granted: named, exact: true }, openPlain);
+      const itself = url.origin === of.origin;
+      const by = itself || isNamed(of) ? dialer : strangers;
+      const dialed = await by.dial({ host, port, kind, granted: itself && isNamed(url), exact: true }, openPlain);
       if (dialed.kind === 'refused') throw new Error(dialed.reason);
       if (!secure) return dialed.socket;
       return connect({
@@ -50,6 +63,11 @@ export function createWayOut({ policy, upstreams, roots, ownAddresses, granted }
     },
     close: () => resolver.close(),
   };
+}
+
+function placeOf({ protocol, hostname, port }: URL): { host: string; port: number } {
+  const usual = protocol === 'https:' ? 443 : 80;
+  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? usual : Number(port) };
 }
 
 function openPlain(address: string, port: number): Socket {

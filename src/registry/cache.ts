@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { DOCKER_HUB, isDigest, readQuestion, type Question } from './question.ts';
 import type { ImageStore, Part, Tag } from './store.ts';
@@ -22,6 +23,8 @@ export interface CacheInput {
 
 /** As long as a tag is believed without asking. */
 const TAG_MS = 60_000;
+/** Questions of one task that are being answered. */
+export const MOST_AT_WORK = 64;
 const MOST_MANIFEST = 8 * 1024 * 1024;
 const OCTETS = 'application/octet-stream';
 /** Others may wait for what somebody fetches: so long, in all, it waits for him to take it. */
@@ -36,6 +39,8 @@ const MANIFEST_TYPES = [
 /** Give it connections: `server.emit('connection', socket)`. */
 export function createImageCache(input: CacheInput): Server {
   const { store, client, registries } = input;
+  /** Of questions that came one behind the other, Node tells only the first that its client has gone. */
+  const underWay = new WeakMap<Socket, Set<AbortController>>();
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = readQuestion(request.method ?? '', request.url ?? '');
@@ -52,6 +57,8 @@ export function createImageCache(input: CacheInput): Server {
     }
     const gone = new AbortController();
     response.on('close', () => gone.abort());
+    const ofConnection = underWay.get(request.socket);
+    ofConnection?.add(gone);
     const visit: Visit = { question, origin, image, request, response, signal: gone.signal };
     try {
       await (question.kind === 'blob' ? giveBlob(visit) : giveManifest(visit));
@@ -61,6 +68,8 @@ export function createImageCache(input: CacheInput): Server {
       // What has begun can only be broken off: nobody may take it for whole.
       if (response.headersSent) return void response.destroy();
       refuse(response, 502, 'UNKNOWN', `${question.registry} could not be asked: ${error.message}.`);
+    } finally {
+      ofConnection?.delete(gone);
     }
   }
 
@@ -249,11 +258,27 @@ export function createImageCache(input: CacheInput): Server {
     });
   }
 
+  let atWork = 0;
   const server = createServer((request, response) => {
-    answer(request, response).catch((error: unknown) => {
-      input.log({ image: '', what: `failed: ${error instanceof Error ? error.message : String(error)}` });
-      if (response.headersSent) response.destroy();
-      else refuse(response, 500, 'UNKNOWN', 'The cache of images failed.');
+    // Over one connection any number of questions may come at once, and each may dial.
+    if (atWork >= MOST_AT_WORK) {
+      request.resume();
+      return refuse(response, 503, 'TOOMANYREQUESTS', 'The cache of images has enough to do.');
+    }
+    atWork += 1;
+    answer(request, response)
+      .catch((error: unknown) => {
+        input.log({ image: '', what: `failed: ${error instanceof Error ? error.message : String(error)}` });
+        if (response.headersSent) response.destroy();
+        else refuse(response, 500, 'UNKNOWN', 'The cache of images failed.');
+      })
+      .finally(() => (atWork -= 1));
+  });
+  server.on('connection', (socket: Socket) => {
+    const all = new Set<AbortController>();
+    underWay.set(socket, all);
+    socket.on('close', () => {
+      for (const one of all) one.abort();
     });
   });
   // An engine tries TLS first. There is none here, and no way through.

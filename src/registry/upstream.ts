@@ -6,8 +6,11 @@ import type { Duplex } from 'node:stream';
 import { errorCode } from '../lib/error-code.ts';
 
 export interface Upstream {
-  /** A connection to a host; TLS with a valid certificate unless the address is http. Rejects with a sentence. */
-  open(url: URL): Promise<Duplex>;
+  /**
+   * A connection to a host; TLS with a valid certificate unless the address is http. Rejects with a sentence. `of` is the registry on
+   * whose word it is opened: what the user allows that one does not hold for whomever it points to.
+   */
+  open(url: URL, of: URL): Promise<Duplex>;
 }
 
 export interface Wanted {
@@ -35,8 +38,9 @@ export interface RegistryClient {
 export function createRegistryClient({ open }: Upstream, now: () => number = Date.now): RegistryClient {
   const tokens = new Map<string, { readonly token: string; readonly untilMs: number }>();
 
-  async function once(method: string, url: URL, headers: Record<string, string>, signal: AbortSignal) {
-    const socket = await open(url).catch((error: unknown) => {
+  async function once(method: string, url: URL, headers: Record<string, string>, { origin, signal }: Wanted) {
+    if (signal.aborted) throw new UpstreamError('nobody waits for it any more');
+    const socket = await open(url, new URL(origin)).catch((error: unknown) => {
       throw new UpstreamError(error instanceof Error ? error.message : 'it cannot be reached', { cause: error });
     });
     return new Promise<IncomingMessage>((resolve, reject) => {
@@ -61,7 +65,7 @@ export function createRegistryClient({ open }: Upstream, now: () => number = Dat
     for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
       const headers: Record<string, string> = { accept: wanted.accept.join(', ') || '*/*' };
       if (token !== null && url.origin === first.origin) headers['authorization'] = `Bearer ${token}`;
-      const answer = await once(wanted.method, url, headers, wanted.signal);
+      const answer = await once(wanted.method, url, headers, wanted);
       const to = answer.headers.location;
       if (![301, 302, 303, 307, 308].includes(answer.statusCode ?? 0) || to === undefined) return answer;
       answer.destroy();
@@ -83,7 +87,7 @@ export function createRegistryClient({ open }: Upstream, now: () => number = Dat
     if (service !== undefined) realm.searchParams.set('service', service);
     // Never what the answer asks for: this much, of this repository, and for reading.
     realm.searchParams.set('scope', `repository:${wanted.repository}:pull`);
-    const answer = await once('GET', realm, { accept: 'application/json' }, wanted.signal);
+    const answer = await once('GET', realm, { accept: 'application/json' }, wanted);
     if (answer.statusCode !== 200) {
       answer.destroy();
       throw new UpstreamError(`it gives no token (${answer.statusCode})`);

@@ -6,7 +6,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createImageCache } from '../../src/registry/cache.ts';
+import { createImageCache, MOST_AT_WORK } from '../../src/registry/cache.ts';
 import { openImageStore } from '../../src/registry/store.ts';
 import { createRegistryClient } from '../../src/registry/upstream.ts';
 import { ask, digestOf, startHub, type Answer, type Hub } from './hub.ts';
@@ -290,6 +290,26 @@ test('a registry that never comes to an end keeps nobody waiting who asks anothe
     expect(await ask(await startCache(), `/v2/library/app/${path}`)).toMatchObject({ status: 200 });
   }
 }, 60_000);
+
+test('who asks for very many at once over one connection is sent away, and dials no more than a few', async () => {
+  const cache = new URL(await startCache());
+  const [most, all] = [MOST_AT_WORK, MOST_AT_WORK + 8];
+  const digest = (i: number): string => digestOf(`blob ${i}`);
+  for (let i = 0; i < all; i++) hub.content.set(`/v2/library/app/blobs/${digest(i)}`, () => undefined);
+  const socket = connect(Number(cache.port), cache.hostname);
+  socket.write(
+    Array.from({ length: all }, (_, i) => `HEAD /v2/library/app/blobs/${digest(i)} HTTP/1.1\r\nHost: x\r\n\r\n`).join(
+      '',
+    ),
+  );
+  await expect.poll(() => hub.asked.length).toBe(most);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(hub.asked.length).toBe(most);
+  // When it has gone, others are answered.
+  socket.destroy();
+  fill();
+  await expect.poll(async () => (await ask(cache.origin, '/v2/library/app/manifests/1')).status).toBe(200);
+});
 
 test('the token of a registry is asked for reading alone, and does not follow a redirection to somebody else', async () => {
   await using storage = await startHub();

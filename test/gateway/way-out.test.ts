@@ -1,0 +1,53 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createWayOut, type WayOut } from '../../src/gateway/way-out.ts';
+import { createWorld, ORIGIN, type World } from './fixture.ts';
+
+let world: World;
+let port: number;
+const ways: WayOut[] = [];
+beforeEach(async () => {
+  world = await createWorld();
+  for (const name of ['mirror.test', 'registry.test']) world.names.set(name, [ORIGIN]);
+  port = await world.tcp(0, (socket) => socket.end());
+});
+afterEach(async () => {
+  for (const way of ways.splice(0)) way.close();
+  await world[Symbol.asyncDispose]();
+});
+
+function wayOut(granted: readonly string[], addresses: readonly string[] = []): WayOut {
+  const way = createWayOut({
+    policy: { dns: [world.dns], addresses },
+    upstreams: [],
+    roots: () => [],
+    ownAddresses: () => [],
+    granted,
+  });
+  ways.push(way);
+  return way;
+}
+
+/** What comes of it when `of` has pointed there. */
+async function led(way: WayOut, to: string, of = to): Promise<'there' | 'refused'> {
+  try {
+    (await way.open(new URL(`http://${to}:${port}/`), new URL(`http://${of}:${port}/`))).destroy();
+    return 'there';
+  } catch {
+    return 'refused';
+  }
+}
+
+test('a private address that the user named is for whoever it was named for, and not for who points to it', async () => {
+  const way = wayOut([`mirror.test:${port}`]);
+  expect(await led(way, 'mirror.test')).toBe('there');
+  expect(await led(way, 'registry.test')).toBe('refused');
+  expect(await led(way, 'mirror.test', 'registry.test')).toBe('refused');
+});
+
+test('addresses that the user allows are not for whomever a registry of others points to', async () => {
+  const way = wayOut([`mirror.test:${port}`], [`${ORIGIN}/32`]);
+  expect(await led(way, 'registry.test')).toBe('there');
+  expect(await led(way, 'mirror.test', 'registry.test')).toBe('refused');
+  // One of the user's own may have its tokens or its storage beside it.
+  expect(await led(way, 'registry.test', 'mirror.test')).toBe('there');
+});

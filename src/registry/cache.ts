@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
-import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { DOCKER_HUB, isDigest, readQuestion, type Question } from './question.ts';
 import type { ImageStore, Part, Tag } from './store.ts';
@@ -39,8 +38,6 @@ const MANIFEST_TYPES = [
 /** Give it connections: `server.emit('connection', socket)`. */
 export function createImageCache(input: CacheInput): Server {
   const { store, client, registries } = input;
-  /** Of questions that came one behind the other, Node tells only the first that its client has gone. */
-  const underWay = new WeakMap<Socket, Set<AbortController>>();
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = readQuestion(request.method ?? '', request.url ?? '');
@@ -57,8 +54,6 @@ export function createImageCache(input: CacheInput): Server {
     }
     const gone = new AbortController();
     response.on('close', () => gone.abort());
-    const ofConnection = underWay.get(request.socket);
-    ofConnection?.add(gone);
     const visit: Visit = { question, origin, image, request, response, signal: gone.signal };
     try {
       await (question.kind === 'blob' ? giveBlob(visit) : giveManifest(visit));
@@ -68,8 +63,6 @@ export function createImageCache(input: CacheInput): Server {
       // What has begun can only be broken off: nobody may take it for whole.
       if (response.headersSent) return void response.destroy();
       refuse(response, 502, 'UNKNOWN', `${question.registry} could not be asked: ${error.message}.`);
-    } finally {
-      ofConnection?.delete(gone);
     }
   }
 
@@ -273,13 +266,6 @@ export function createImageCache(input: CacheInput): Server {
         else refuse(response, 500, 'UNKNOWN', 'The cache of images failed.');
       })
       .finally(() => (atWork -= 1));
-  });
-  server.on('connection', (socket: Socket) => {
-    const all = new Set<AbortController>();
-    underWay.set(socket, all);
-    socket.on('close', () => {
-      for (const one of all) one.abort();
-    });
   });
   // An engine tries TLS first. There is none here, and no way through.
   server.on('connect', (request, socket) => {

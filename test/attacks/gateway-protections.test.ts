@@ -113,7 +113,8 @@ const NOT_HERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')": 'words',
   },
   'visit.ts': {
-    'const IDENTIFIED_MS': 'what is written down',
+    'const ASKED_MS': 'what is written down',
+    'const REFUSED_MS': 'what is written down',
     'const IN_HAND_MS': 'what is written down',
   },
   'web-socket.ts': { 'const LINGER_MS': 'after everything was said' },

@@ -103,6 +103,10 @@ const NOT_HERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "if (result.kind === 'bad') return": 'the words of those in response-head.ts',
     'if (!relay.count(head.bytes)) return': 'what comes in has no limit',
   },
+  'passage.ts': {
+    'const ASKED_MS': 'what is written down',
+    'const REFUSED_MS': 'what is written down',
+  },
   'rules.ts': {
     "return { kind: 'denied', reason: `no rule covers ${method}": 'taken out with what a rule speaks of',
     "return { kind: 'denied', reason: `denied by": 'taken out where it is asked for',
@@ -113,8 +117,6 @@ const NOT_HERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')": 'words',
   },
   'visit.ts': {
-    'const ASKED_MS': 'what is written down',
-    'const REFUSED_MS': 'what is written down',
     'const IN_HAND_MS': 'what is written down',
   },
   'web-socket.ts': { 'const LINGER_MS': 'after everything was said' },

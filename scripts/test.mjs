@@ -7,7 +7,7 @@ import { startEngine } from './engine.mjs';
 import { NEEDED, root, setUp } from './setup.mjs';
 
 // Real clients and servers: what a sandbox reaches through its gateway is tried with them.
-const CLIENTS = ['curl', 'wget', 'openssl', 'python3', 'psql', 'javac', 'keytool'];
+const CLIENTS = ['gcc', 'curl', 'wget', 'openssl', 'python3', 'psql', 'javac', 'keytool'];
 const SERVERS = ['redis-server', 'mariadbd', 'nats-server', 'rabbitmq-server', 'memcached', 'sshd'];
 
 // A clone that is itself below /tmp is shown again where it was: the working directory still leads to it, and only to whom does not

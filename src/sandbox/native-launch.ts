@@ -7,6 +7,7 @@
 // Invariant: every name used in a mount option is one of ours, so no character of a user's path is ever interpreted.
 import { AgsError } from '../protocol/errors.ts';
 import type { Door, SandboxSpec } from '../protocol/spec.ts';
+import { lateEnv } from './late-env.ts';
 import { bwrapArgs } from './native-args.ts';
 import { LAUNCHER } from './native-scripts.ts';
 import { overlayOptions, planSources, type PlannedFile, type StagedPath } from './staging.ts';
@@ -55,7 +56,9 @@ export const SYSCALLS = {
 } as const;
 
 export function planLaunch(input: LaunchInput): Launch {
-  const { spec, runDir } = input;
+  const { runDir } = input;
+  const { first, argv: late } = lateEnv(input.spec.env);
+  const spec = { ...input.spec, env: first };
   const workspace = spec.mounts.find((m) => m.kind === 'workspace')?.workspace ?? null;
   const overlay = overlayOptions(workspace);
   const here = input.callerIsRoot ? input.stage : runDir;
@@ -72,6 +75,7 @@ export function planLaunch(input: LaunchInput): Launch {
     '--',
     ...gateArgv(input),
     ...input.limitArgv,
+    ...late,
     ...input.command,
   ];
   const layers = workspace === null || workspace.kind === 'copy' ? [] : workspace.layers;

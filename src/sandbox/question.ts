@@ -20,8 +20,8 @@ export function planQuestion(input: {
   project: string;
   workspace: WorkspaceMount;
   upper: string | null;
-  /** Fresh and ours; the only writable place. */
-  out: string;
+  /** Fresh and ours; the only writable place. null: there is none. */
+  out: string | null;
   env: Readonly<Record<string, string>>;
   limits: Limits;
 }): SandboxSpec {
@@ -62,7 +62,7 @@ export function planQuestion(input: {
         why: 'what the sandbox left behind',
       },
       ...(input.upper === null ? [] : [bind(input.upper, INSIDE.upper, false, 'what the sandbox wrote')]),
-      bind(input.out, INSIDE.out, true, 'the answer'),
+      ...(input.out === null ? [] : [bind(input.out, INSIDE.out, true, 'the answer')]),
     ],
     env: { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/tmp', LC_ALL: 'C', ...input.env },
     workdir: sandboxPath(input.project),

@@ -1,13 +1,14 @@
 // tasks/compose-client.ts: the compose client of this machine, in a sandbox: it reads the project's files and speaks to the task's engine.
 // Invariant: no program of the host reads a compose file. The client sees the project as it was at the start, read-only, and has one
 // door, to the engine of the task; while a plan is made it has none.
-import { chownSync, existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Server, Socket } from 'node:net';
 import { AgsError } from '../protocol/errors.ts';
 import { hostPath, sandboxPath, type Mount, type SandboxSpec, type WorkspaceMount } from '../protocol/spec.ts';
 import type { ComposeConfig } from '../config/effective.ts';
 import { layerAt } from '../lib/files.ts';
+import { openCgroup } from '../sandbox/cgroup.ts';
 import { findProgram, installCommand } from '../sandbox/host.ts';
 import { readMachine } from '../sandbox/machine.ts';
 import { planQuestion } from '../sandbox/question.ts';
@@ -74,10 +75,12 @@ export interface ClientRun {
 export async function runClient(run: ClientRun): Promise<number> {
   const { world, plan, signal } = run;
   const spec = await describeClient(run);
+  // What the project has it load counts as a program of the project's.
+  await using cgroup = openCgroup(plan.host.cgroupPlan, `${run.task}-compose`, spec.limits);
   const backend = await openBackend(world, plan, spec, join(run.dir, 'run'), run.task, {
-    files: [],
-    prefix: [],
-    env: {},
+    files: cgroup.enterFiles,
+    prefix: cgroup.prefix,
+    env: cgroup.env,
   });
   signal.throwIfAborted();
   const sandbox = await backend.start(
@@ -104,9 +107,7 @@ export async function runClient(run: ClientRun): Promise<number> {
 
 async function describeClient({ plan, world, dir, compose, docker }: ClientRun): Promise<SandboxSpec> {
   const { user } = plan;
-  const [out, upper] = [join(dir, 'out'), join(dir, 'upper')];
-  for (const one of [dir, join(dir, 'run'), out, upper]) mkdirSync(one, { recursive: true, mode: 0o755 });
-  if (world.uid === 0) chownSync(out, user.uid, user.gid);
+  for (const one of [dir, join(dir, 'run'), join(dir, 'upper')]) mkdirSync(one, { recursive: true, mode: 0o755 });
   const planned = planQuestion({
     machine: readMachine({
       home: world.home,
@@ -119,7 +120,8 @@ async function describeClient({ plan, world, dir, compose, docker }: ClientRun):
     project: projectInside(plan),
     workspace: await workspaceOf(plan, dir, compose),
     upper: null,
-    out,
+    // It says what it has to say: on this machine it writes nothing.
+    out: null,
     env: {
       ...compose.env,
       LC_ALL: 'C.UTF-8',

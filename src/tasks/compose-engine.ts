@@ -3,7 +3,7 @@
 import { isIPv4 } from 'node:net';
 import type { InnerEngine } from '../sandbox/inner-engine.ts';
 import { PROJECT_VOLUME } from './compose-client.ts';
-import { askInner, openAnswer } from './inner-ask.ts';
+import { askInner, openAnswer, type Wish } from './inner-ask.ts';
 
 export interface Container {
   readonly id: string;
@@ -25,10 +25,11 @@ const LABEL = 'com.docker.compose';
 export async function listContainers(
   engine: InnerEngine,
   of: { readonly directory: string } | { readonly project: string },
+  signal: AbortSignal,
 ): Promise<readonly Container[]> {
   const label = 'project' in of ? `${LABEL}.project=${of.project}` : `${LABEL}.project.working_dir=${of.directory}`;
   const filters = encodeURIComponent(JSON.stringify({ label: [label] }));
-  const answer = await askInner(engine, { path: `/containers/json?all=1&filters=${filters}` });
+  const answer = await askInner(engine, { path: `/containers/json?all=1&filters=${filters}` }, signal);
   return Array.isArray(answer) ? answer.flatMap(readContainer) : [];
 }
 
@@ -84,7 +85,7 @@ export async function followLog(
   onBytes: (bytes: Buffer) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const about = (await askInner(engine, { path: `/containers/${id}/json` })) as { Config?: { Tty?: unknown } };
+  const about = (await askInner(engine, { path: `/containers/${id}/json` }, signal)) as { Config?: { Tty?: unknown } };
   const answer = await openAnswer(engine, { path: `/containers/${id}/logs?follow=1&stdout=1&stderr=1` }, signal);
   if (answer.statusCode !== 200) return void answer.destroy();
   const take = about.Config?.Tty === true ? onBytes : unframed(onBytes);
@@ -119,22 +120,27 @@ export function unframed(onBytes: (bytes: Buffer) => void): (chunk: Buffer) => v
 const CARRIER = 'ags-project';
 
 /** An archive, into the volume that the client's paths lead to. A container that never runs carries it. */
-export async function bringFiles(engine: InnerEngine, archive: NodeJS.ReadableStream): Promise<void> {
-  await askInner(engine, { method: 'POST', path: '/volumes/create', body: { Name: PROJECT_VOLUME } });
+export async function bringFiles(
+  engine: InnerEngine,
+  archive: NodeJS.ReadableStream,
+  signal: AbortSignal,
+): Promise<void> {
+  const tell = (wish: Wish): Promise<unknown> => askInner(engine, wish, signal);
+  await tell({ method: 'POST', path: '/volumes/create', body: { Name: PROJECT_VOLUME } });
   const nothing = Buffer.alloc(1024);
-  await askInner(engine, {
+  await tell({
     method: 'POST',
     path: `/images/create?fromSrc=-&repo=${CARRIER}&tag=carrier`,
     archive: nothing,
   });
-  const made = (await askInner(engine, {
+  const made = (await tell({
     method: 'POST',
     path: '/containers/create',
     body: { Image: `${CARRIER}:carrier`, Cmd: ['-'], HostConfig: { Binds: [`${PROJECT_VOLUME}:/project`] } },
   })) as { Id?: unknown };
   const id = textOf(made.Id);
   if (!/^[0-9a-f]{64}$/.test(id)) throw new Error('the engine made no container');
-  await askInner(engine, { method: 'PUT', path: `/containers/${id}/archive?path=/project`, archive });
-  await askInner(engine, { method: 'DELETE', path: `/containers/${id}` });
-  await askInner(engine, { method: 'DELETE', path: `/images/${CARRIER}:carrier` });
+  await tell({ method: 'PUT', path: `/containers/${id}/archive?path=/project`, archive });
+  await tell({ method: 'DELETE', path: `/containers/${id}` });
+  await tell({ method: 'DELETE', path: `/images/${CARRIER}:carrier` });
 }

@@ -84,6 +84,7 @@ async function planCompose(
 }
 
 const MOST_BYTES = 4 * 2 ** 20;
+const CONFIG_MS = 60_000;
 
 /** What it makes of all files together. */
 async function askClient(
@@ -94,6 +95,7 @@ async function askClient(
 ): Promise<string> {
   const dir = clientDir(about.paths);
   const said = { stdout: '', stderr: '' };
+  const late = AbortSignal.timeout(CONFIG_MS);
   try {
     const code = await runClient({
       world,
@@ -104,7 +106,7 @@ async function askClient(
       argv: [...compose.client, 'config'],
       docker: null,
       onOutput: (stream, chunk) => void (said[stream] = (said[stream] + chunk.toString('utf8')).slice(0, MOST_BYTES)),
-      signal: about.signal,
+      signal: AbortSignal.any([about.signal, late]),
     });
     if (code === 0) return said.stdout;
     const why = said.stderr
@@ -114,6 +116,11 @@ async function askClient(
       .map((line) => visible(line));
     throw new AgsError('service.unavailable', `The compose files cannot be used:\n${why.join('\n')}`, {
       hint: 'Files outside of the project, hidden ones (.env) and your environment are not there; variables can be given: compose: { env: { TAG: "15" } }',
+    });
+  } catch (error) {
+    if (!late.aborted || about.signal.aborted) throw error;
+    throw new AgsError('service.unavailable', `Compose has not read its files within ${CONFIG_MS / 1000} s.`, {
+      hint: 'Do without: --no-compose',
     });
   } finally {
     removeTree(dir);

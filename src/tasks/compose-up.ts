@@ -84,7 +84,7 @@ async function copyShared(input: BringUp): Promise<void> {
         throw error;
       },
     ),
-    bringFiles(engine, archive),
+    bringFiles(engine, archive, input.signal),
   ]);
   if (code !== 0)
     throw new AgsError('service.failed', printed.line() ?? 'files of the project could not be copied', {

@@ -45,7 +45,7 @@ export function followComposed(
   const printed = openComposeLog(input.paths, name);
   let state: ServiceStatus['state'] = 'starting';
   let runningSinceMs: number | null = null;
-  let followed: { readonly id: string; readonly over: Promise<void> } | null = null;
+  let followed: { readonly id: string; readonly over: Promise<void>; readonly end: AbortController } | null = null;
   let waiting = true;
   let resolve = (): void => undefined;
   const known = new Promise<void>((done) => (resolve = done));
@@ -66,8 +66,12 @@ export function followComposed(
 
   function follow(engine: InnerEngine, id: string): Promise<void> {
     if (followed?.id === id) return followed.over;
-    const over = followLog(engine, id, (bytes) => printed.bytes(bytes), signal).catch(() => undefined);
-    followed = { id, over };
+    // One at a time: whoever makes ever new containers gets no connection for each.
+    followed?.end.abort();
+    const end = new AbortController();
+    const until = AbortSignal.any([signal, end.signal]);
+    const over = followLog(engine, id, (bytes) => printed.bytes(bytes), until).catch(() => undefined);
+    followed = { id, over, end };
     return over;
   }
 

@@ -19,7 +19,10 @@ export interface Wish {
 
 /** What was answered, as JSON or as text. Rejects what is no success. */
 export async function askInner(engine: InnerEngine, wish: Wish, signal?: AbortSignal): Promise<unknown> {
-  const answer = await openAnswer(engine, wish, signal);
+  // Also where it goes on and on: files that are brought there have no end that is known.
+  const enough = isStream(wish.archive) ? [] : [AbortSignal.timeout(ANSWER_MS)];
+  const until = [...enough, ...(signal === undefined ? [] : [signal])];
+  const answer = await openAnswer(engine, wish, until.length === 0 ? undefined : AbortSignal.any(until));
   let text = '';
   answer.setEncoding('utf8');
   for await (const chunk of answer) {
@@ -60,6 +63,10 @@ export async function openAnswer(engine: InnerEngine, wish: Wish, signal?: Abort
       asked.end(archive ?? (wish.body === undefined ? undefined : JSON.stringify(wish.body)));
     } else archive.on('error', (error: Error) => asked.destroy(error)).pipe(asked);
   });
+}
+
+function isStream(archive: Wish['archive']): boolean {
+  return archive !== undefined && !Buffer.isBuffer(archive);
 }
 
 function readJson(text: string): unknown {

@@ -29,12 +29,18 @@ export async function nativeOptions(
     arch: plan.host.arch,
     programs: plan.host.programs,
     stage: world.uid === 0 ? chooseStage([...sources, runDir]) : '',
-    limitHost: plan.host.limitHost,
+    limitHost: hasGroup(cgroup) ? plan.host.limitHost : { ...plan.host.limitHost, cgroup: NO_GROUP },
     overlays: plan.overlays,
     namespaces: plan.namespaces,
     cgroup,
     runMark: mark,
   };
+}
+
+const NO_GROUP = { kind: 'none', why: 'it was started without one' } as const;
+
+function hasGroup({ files, prefix }: NativeOptions['cgroup']): boolean {
+  return files.length > 0 || prefix.length > 0;
 }
 
 /** Root may work in somebody else's project: its files must belong to the sandbox's user all the same. Inside it has its own path. */

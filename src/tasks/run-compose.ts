@@ -9,7 +9,7 @@ import { joinSockets } from '../lib/join-sockets.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import type { InnerEngine } from '../sandbox/inner-engine.ts';
 import { followComposed, openComposeLog, type LiveComposed } from './composed-service.ts';
-import { listContainers } from './compose-engine.ts';
+import { listContainers, type Container } from './compose-engine.ts';
 import { bringUp } from './compose-up.ts';
 import { projectInside } from './compose-client.ts';
 import type { InnerDocker } from './inner-docker.ts';
@@ -29,12 +29,16 @@ export interface RunCompose {
 const LOOK_MS = 250;
 const CALM_MS = 3000;
 const LAST_LOOK_MS = 3000;
+/** Of what turns out to be there, in all. */
+const MOST_DOORS = 128;
 
 export function openRunCompose(
   input: RunServicesInput,
   compose: PlannedCompose,
   docker: InnerDocker,
   set: (name: string, change: Partial<ServiceStatus>) => void,
+  /** Whoever comes to a door of these. */
+  admit: (socket: Socket) => void,
 ): RunCompose {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -55,10 +59,11 @@ export function openRunCompose(
   let engine: InnerEngine | null = null;
   let project: string | null = null;
 
-  async function look(at: InnerEngine, over: boolean): Promise<void> {
+  async function look(at: InnerEngine, over: boolean, until = signal): Promise<void> {
     const containers = await listContainers(
       at,
       project === null ? { directory: projectInside(input.plan) } : { project },
+      until,
     );
     // Whoever makes one anew from another directory makes it in the same project.
     project ??= containers[0]?.project ?? null;
@@ -85,10 +90,14 @@ export function openRunCompose(
       sentence,
     );
     const started = coming.then(() => true);
-    for (let over = false; !over; over = await Promise.race([started, sleep(LOOK_MS, false)])) await look(at, false);
+    const see = (over: boolean): Promise<void> =>
+      look(at, over, until).catch((error: unknown) => {
+        if (!until.aborted) throw error;
+      });
+    for (let over = false; !over; over = await Promise.race([started, sleep(LOOK_MS, false)])) await see(false);
     const problem = await coming;
     for (; waiting().length > 0 && !until.aborted; await sleep(LOOK_MS)) {
-      await look(at, problem === null);
+      await see(problem === null);
       if (problem === null) continue;
       for (const one of waiting())
         if (!one.running) one.fail(`The service ${one.about.name} did not come up: ${problem}`, [...printed.tail()]);
@@ -111,22 +120,23 @@ export function openRunCompose(
   /** Ports that its image exposes have no door yet. */
   function lead({ name, address, ports: declared }: ComposedService, ports: readonly number[]): void {
     const found = ports.filter((port) => !declared.includes(port) && !doors.has(`${address}:${port}`));
-    if (found.length === 0) return;
-    for (const port of found) {
+    const room = Math.max(0, MOST_DOORS - doors.size);
+    if (Math.min(found.length, room) === 0) return;
+    for (const port of found.slice(0, room)) {
       doors.set(`${address}:${port}`, { name, port });
-      openDoor(address, port, name);
+      openDoor(address, port);
     }
     const more = [...doors.values()].filter((door) => door.name === name).map(({ port }) => port);
     set(name, { ports: [...declared, ...more], url: urlOf(name, [...declared, ...more]) });
   }
 
-  function openDoor(address: string, port: number, name: string): void {
+  function openDoor(address: string, port: number): void {
     const { spec } = input.plan.network;
     const there = spec.kind === 'gateway' ? spec.doors : [];
     // Whoever comes to a door that is on every address is brought to us.
     if (sandbox === null || there.some((door) => door.address === '0.0.0.0' && door.port === port)) return;
     sandbox.open(port, address).then(
-      (door: Server) => void door.on('connection', (socket: Socket) => enter(socket, name, port)),
+      (door: Server) => void door.on('connection', admit),
       // Below 1024, or too late.
       () => undefined,
     );
@@ -142,10 +152,17 @@ export function openRunCompose(
 
   async function connect(name: string, port: number): Promise<Socket> {
     await live.get(name)?.known;
-    const all = engine === null || project === null ? [] : await listContainers(engine, { project });
-    const running = all.find(({ service, state }) => service === name && state === 'running');
+    const running = (await listNow()).find(({ service, state }) => service === name && state === 'running');
     if (engine === null || running === undefined) throw new AgsError('service.failed', 'It is not up.');
     return engine.connect(port, running.address);
+  }
+
+  let listing: Promise<readonly Container[]> | null = null;
+  /** Asked once for all who come at the same time. */
+  function listNow(): Promise<readonly Container[]> {
+    if (engine === null || project === null) return Promise.resolve([]);
+    listing ??= listContainers(engine, { project }, signal).finally(() => (listing = null));
+    return listing;
   }
 
   const up = comeUp().catch((error: unknown) => {
@@ -158,14 +175,15 @@ export function openRunCompose(
     enter,
     started(next) {
       sandbox = next;
-      for (const [place, { name, port }] of doors) openDoor(place.split(':')[0] ?? '', port, name);
+      for (const [place, { port }] of doors) openDoor(place.split(':')[0] ?? '', port);
     },
     async stop() {
       // Somebody will look at the logs.
       if (input.keep && engine !== null)
         await Promise.race([look(engine, false).catch(() => undefined), sleep(LAST_LOOK_MS)]);
       stopping.abort();
-      await over;
+      // Who stands for the engine may keep a connection hanging; with the engine it ends.
+      await Promise.race([over, sleep(LAST_LOOK_MS, undefined, { ref: false })]);
       for (const one of live.values()) one.end();
     },
   };

@@ -49,9 +49,9 @@ export function openRunServices(input: RunServicesInput): RunServices {
   const compose =
     plan.services.compose === null || docker === null
       ? null
-      : openRunCompose(input, plan.services.compose, docker, set);
+      : openRunCompose(input, plan.services.compose, docker, set, (socket) => void services.enter(socket));
   const open = new Set<Socket>();
-  return {
+  const services: RunServices = {
     up: compose?.up ?? Promise.resolve(),
     addresses: new Map([...states.values()].map(({ name, address }) => [name, address])),
     enter(socket) {
@@ -75,6 +75,7 @@ export function openRunServices(input: RunServicesInput): RunServices {
       await Promise.all([compose?.stop(), ...[...live.values()].map((one) => one.stop())]);
     },
   };
+  return services;
 }
 
 /** As many as the gateway has by itself: each takes two descriptors of this process, which people want to talk to. */

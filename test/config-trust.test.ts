@@ -83,7 +83,12 @@ describe('trust', () => {
     expect(await at.asks()).toEqual([]);
     at.project(`${service('').replace('db', 'other')}`);
     expect(await at.asks()).toEqual([]);
-    for (const more of ["run: 'cat /secret'", 'environment: { BASH_ENV: /x }', "ready: { command: 'cat /secret' }", 'ports: [5432, 22]']) {
+    for (const more of [
+      "run: 'cat /secret'",
+      'environment: { BASH_ENV: /x }',
+      "ready: { command: 'cat /secret' }",
+      'ports: [5432, 22]',
+    ]) {
       at.project(service(`, ${more}`).replace(', ports: [5432], ports', ', ports'));
       expect(await at.asks(), more).toEqual(asks);
     }

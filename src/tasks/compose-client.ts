@@ -8,16 +8,15 @@ import { AgsError } from '../protocol/errors.ts';
 import { hostPath, sandboxPath, type Mount, type SandboxSpec, type WorkspaceMount } from '../protocol/spec.ts';
 import type { ComposeConfig } from '../config/effective.ts';
 import { layerAt } from '../lib/files.ts';
-import { openCgroup } from '../sandbox/cgroup.ts';
 import { findProgram, installCommand } from '../sandbox/host.ts';
 import { readMachine } from '../sandbox/machine.ts';
 import { planQuestion } from '../sandbox/question.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { DOCKER_PORT } from './network-plan.ts';
-import { openBackend } from './open-backend.ts';
 import type { PlannedCompose } from './planned-services.ts';
 import type { RunPlan } from './prepare.ts';
 import { QUESTION_LIMITS } from './question.ts';
+import { NO_SIGNALS, supervise } from './supervise.ts';
 import type { World } from './world.ts';
 
 /** A volume of the engine, and where it and the client have it: a path that a compose file names means the same to both. */
@@ -71,37 +70,54 @@ export interface ClientRun {
   readonly signal: AbortSignal;
 }
 
-/** Its exit code. */
+/** Its exit code. It loads what the project names, so it is held like a program of the project's. */
 export async function runClient(run: ClientRun): Promise<number> {
-  const { world, plan, signal } = run;
+  const { world, plan, signal, dir } = run;
   const spec = await describeClient(run);
-  // What the project has it load counts as a program of the project's.
-  await using cgroup = openCgroup(plan.host.cgroupPlan, `${run.task}-compose`, spec.limits);
-  const backend = await openBackend(world, plan, spec, join(run.dir, 'run'), run.task, {
-    files: cgroup.enterFiles,
-    prefix: cgroup.prefix,
-    env: cgroup.env,
-  });
   signal.throwIfAborted();
-  const sandbox = await backend.start(
-    spec,
-    run.argv,
-    { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', terminal: null },
-    (_name, door) => void (door as Server).on('connection', (socket: Socket) => run.docker?.(socket)),
-  );
-  const kill = (): void => sandbox.kill();
-  signal.addEventListener('abort', kill, { once: true });
-  if (signal.aborted) kill();
-  const read = async (name: 'stdout' | 'stderr'): Promise<void> => {
-    for await (const chunk of (sandbox[name] ?? []) as AsyncIterable<Buffer>) await run.onOutput(name, chunk);
-  };
+  let kill = (): void => undefined;
+  const over = (): void => kill();
+  signal.addEventListener('abort', over, { once: true });
+  const reading: Promise<void>[] = [];
   try {
-    const [code] = await Promise.all([sandbox.done, read('stdout'), read('stderr')]);
+    const at = (name: string): string => join(dir, name);
+    const { exitCode, ended } = await supervise({
+      world,
+      plan,
+      id: run.task,
+      group: `${run.task}-compose`,
+      spec,
+      paths: { root: dir, runDir: at('run'), upper: at('upper'), home: at('home'), copy: at('copy'), git: at('git') },
+      signals: NO_SIGNALS,
+      network: {
+        onDoor: (_name, door) => void (door as Server).on('connection', (socket: Socket) => run.docker?.(socket)),
+        started: () => undefined,
+      },
+      request: {
+        command: run.argv,
+        openStdio: async () => ({
+          stdio: { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', terminal: null },
+          close: async () => undefined,
+        }),
+      },
+      onStart(sandbox) {
+        kill = () => sandbox.kill();
+        if (signal.aborted) kill();
+        const read = async (name: 'stdout' | 'stderr'): Promise<void> => {
+          for await (const chunk of (sandbox[name] ?? []) as AsyncIterable<Buffer>) await run.onOutput(name, chunk);
+        };
+        reading.push(read('stdout'), read('stderr'));
+        // Somebody waits for both below.
+        for (const one of reading) one.catch(over);
+      },
+    });
+    await Promise.all(reading);
     signal.throwIfAborted();
-    return code;
+    if (ended !== null) throw new AgsError('service.failed', `The compose client was ended. ${ended}`);
+    return exitCode;
   } finally {
-    signal.removeEventListener('abort', kill);
-    sandbox.kill();
+    signal.removeEventListener('abort', over);
+    kill();
   }
 }
 

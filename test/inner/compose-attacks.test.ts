@@ -1,5 +1,6 @@
 // test/inner/compose-attacks.test.ts: what a hostile compose file could try: to reach files, networks, the engine and the ports of this
 // machine, or secrets of the project. One run tries what an engine lets it try; each attempt is judged by itself.
+import { execFileSync } from 'node:child_process';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { createServer, type Server } from 'node:http';
@@ -29,6 +30,21 @@ services:
     image: app:1
     command: httpd -f -p 80 -h /www
     ports: ["0.0.0.0:17778:80"]
+`;
+
+/** In every program that is started with it: a try to write where an answer would go, and to have 5 GiB. */
+const EARLY = `#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+__attribute__((constructor)) static void begin(void) {
+  FILE *out = fopen("/run/ags/out/planted", "w");
+  fprintf(stderr, "write: %s\\n", out ? "done" : strerror(errno));
+  for (int i = 0; i < 80; i++) { char *some = malloc(64 << 20); if (!some) _exit(3); memset(some, 1, 64 << 20); }
+  fprintf(stderr, "memory: got it\\n");
+  _exit(4);
+}
 `;
 
 const attack = (machine: Machine, port: number): string => `${TRY}
@@ -116,6 +132,19 @@ describe.runIf(CAN_COMPOSE).each(ENGINE_CALLERS)('as %s, a compose file cannot',
     const { code, stdout, stderr } = await runAgs(machine, ['exec', '--', 'echo', 'begun']);
     expect({ code, stdout }).toEqual({ code: 9, stdout: '' });
     expect(stderr).toMatch(/compose files cannot be used:[^]*(Couldn't find|No such file|not found)/);
+  });
+
+  test('have the client, which loads what the project names, write here or take the memory of this machine', async () => {
+    const source = join(machine.root, 'early.c');
+    writeFileSync(source, EARLY);
+    execFileSync('gcc', ['-shared', '-fPIC', '-o', join(machine.project, 'early.so'), source]);
+    machine.write('quiet.yaml', 'version: "3.4"\nservices:\n  x: { image: "app:1" }\n');
+    machine.write('ags.yaml', 'compose: { files: [quiet.yaml], env: { LD_PRELOAD: ./early.so } }\n');
+    const { code, stderr } = await runAgs(machine, ['exec', '--', 'echo', 'begun']);
+    expect([9, 5, 1]).toContain(code);
+    // Where it was ended, nothing is told of what it said; where it ended by itself, it had run.
+    expect(stderr).toMatch(/write: No such file or directory|The compose client was ended/);
+    expect(stderr).not.toMatch(/memory: got it|write: done/);
   });
 
   test('have a link followed to where an override of the user would be', async () => {

@@ -1,6 +1,6 @@
 // tasks/ready.ts: may a sandbox be started here at all, and on what kind of workspace? Asked once per boot, then remembered.
 // Invariant: no sandbox is started unless a complete one has been seen to work on this machine, this boot, by this user.
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { remember } from '../lib/remember.ts';
@@ -88,15 +88,16 @@ function readinessKey(world: World, host: NativeHost): string {
     builder.size,
     engine,
     // An overlay depends on the file system that holds its layers.
-    deviceOf(world.stateDir),
+    fileSystemOf(world.stateDir),
   ]);
 }
 
 /** Of a directory that is made where there is none, as the probe does: what is known of its file system holds for a new one too. */
-function deviceOf(path: string): number | null {
+function fileSystemOf(path: string): string | null {
   try {
     if (!existsSync(path)) mkdirSync(path, { recursive: true, mode: 0o700 });
-    return statSync(path).dev;
+    // The number of one that was unmounted is given to the next, which may be of another kind.
+    return `${statSync(path).dev} ${statfsSync(path).type}`;
   } catch {
     // Not for us to see or make: the probe will say which.
     return null;

@@ -25,6 +25,9 @@ const TAG_MS = 60_000;
 /** Questions of one task that are being answered. */
 export const MOST_AT_WORK = 64;
 const MOST_MANIFEST = 8 * 1024 * 1024;
+/** So much at least comes in such a time. */
+const PACE_MS = 60_000;
+const PACE_BYTES = 64 * 1024;
 const OCTETS = 'application/octet-stream';
 /** Others may wait for what somebody fetches: so long, in all, it waits for him to take it. */
 const PATIENCE_MS = 1000;
@@ -106,12 +109,15 @@ export function createImageCache(input: CacheInput): Server {
     const writer = await store.begin(digest);
     const keepsUp = patienceWith(visit);
     let held: Uint8Array | null = null;
+    const isQuick = paceOf(input.now);
     let [bytes, given, behind] = [0, 0, false];
     try {
       response.writeHead(200, { ...headersOf({ digest, type: OCTETS }), ...(length && { 'content-length': length }) });
       for await (const chunk of from as AsyncIterable<Uint8Array>) {
         await writer.write(chunk);
         bytes += chunk.length;
+        // Who never comes to an end takes up room that others need.
+        if (!isQuick(chunk.length)) throw new UpstreamError('it is too slow');
         if (held !== null && !behind) {
           given += held.length;
           behind = !response.write(held) && !(await keepsUp());
@@ -298,6 +304,18 @@ function tagName({ question, request }: Visit): string {
 /** What one registry is slow to give keeps nobody waiting who asks another. */
 function lockOf({ origin }: Visit, what: string): string {
   return `sha256:${createHash('sha256').update(`${origin} ${what}`).digest('hex')}`;
+}
+
+/** Told of each piece: does it come at a pace at which it comes to an end? */
+function paceOf(now: () => number): (bytes: number) => boolean {
+  let [sinceMs, seen] = [now(), 0];
+  return (bytes) => {
+    seen += bytes;
+    if (now() - sinceMs < PACE_MS) return true;
+    const quick = seen >= PACE_BYTES;
+    [sinceMs, seen] = [now(), 0];
+    return quick;
+  };
 }
 
 /** Asked whenever he has not taken everything: does he in time? He has so long for all of it, and not for each piece. */

@@ -10,6 +10,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
   rmSync,
   statSync,
   utimesSync,
@@ -61,6 +62,9 @@ const LOOK_MS = 50;
 /** After so much that was written it is looked whether there is room for more. */
 const STEP_BYTES = 16 * 1024 ** 2;
 const STEPS = 64;
+/** Notes that are kept, and after how many new ones of this process it is looked. */
+const MOST_NOTES = 20_000;
+const NOTES_STEP = 500;
 /** Each part takes a share at least: of very small ones there are never so many that looking at them all takes long. */
 const MOST_PARTS = 10_000;
 /** So long somebody waits for others to be done, or to give up. */
@@ -68,12 +72,16 @@ const ROOM_MS = 60_000;
 /** Whoever fetched it has heard nothing from upstream for so long that it is dead. */
 const ABANDONED_MS = 600_000;
 
-export function openImageStore(dir: string, mostBytes: number): ImageStore {
+export function openImageStore(dir: string, mostBytes: number, most = { notes: MOST_NOTES }): ImageStore {
   for (const name of ['blobs', 'known', 'tags', 'new', 'locks'])
     mkdirSync(join(dir, name), { recursive: true, mode: 0o700 });
   const blob = (digest: string): string => join(dir, 'blobs', hexOf(digest));
   const placeDir = (place: Place): string => join(dir, 'known', hash(place));
   const tagFile = (place: Place, name: string): string => join(dir, 'tags', hash(`${place}\n${name}`));
+  let notes = 0;
+  const noted = (): void => {
+    if (notes++ % NOTES_STEP === 0) forgetNotes(dir, most.notes);
+  };
   return {
     part(place, digest) {
       const known = readJson(join(placeDir(place), hexOf(digest))) as Part | null;
@@ -116,11 +124,15 @@ export function openImageStore(dir: string, mostBytes: number): ImageStore {
       };
     },
     async learn(place, part) {
+      noted();
       mkdirSync(placeDir(place), { recursive: true, mode: 0o700 });
       await writeJson(dir, join(placeDir(place), hexOf(part.digest)), part);
     },
     tag: (place, name) => readJson(tagFile(place, name)) as Tag | null,
-    setTag: (place, name, tag) => writeJson(dir, tagFile(place, name), tag),
+    async setTag(place, name, tag) {
+      noted();
+      await writeJson(dir, tagFile(place, name), tag);
+    },
     async alone(digest, work) {
       const path = join(dir, 'locks', hexOf(digest));
       for (;;) {
@@ -130,6 +142,24 @@ export function openImageStore(dir: string, mostBytes: number): ImageStore {
       }
     },
   };
+}
+
+/** Of what is where, and of tags: the oldest are forgotten, which costs a question. A registry has as many names as it likes. */
+function forgetNotes(dir: string, most: number): void {
+  const [known, tags] = [join(dir, 'known'), join(dir, 'tags')];
+  const places = readdirSync(known).map((name) => join(known, name));
+  const all = [...places.flatMap(filesIn), ...filesIn(tags)];
+  const old = all.toSorted((a, b) => b.usedMs - a.usedMs).slice(most);
+  for (const { path } of old) rmSync(path, { force: true });
+  for (const place of places) removeIfEmpty(place);
+}
+
+function removeIfEmpty(dir: string): void {
+  try {
+    rmdirSync(dir);
+  } catch (error) {
+    if (!['ENOTEMPTY', 'ENOENT'].includes(errorCode(error) ?? '')) throw error;
+  }
 }
 
 /** The lock's file names a process; within this one, several may ask at once. */

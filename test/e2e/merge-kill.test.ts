@@ -8,7 +8,7 @@ import { agentTask } from '../agent-task.ts';
 import { CALLERS, createMachine, type Machine } from '../harness.ts';
 
 const FILES = Array.from({ length: 40 }, (_, i) => `f${String(i).padStart(2, '0')}.txt`);
-const ROUNDS = 30;
+const ROUNDS = 20;
 
 /** Kills it `afterMs` after it was started, or after the first thing that it writes down. */
 async function killed(machine: Machine, args: readonly string[], since: Since, afterMs: number): Promise<boolean> {

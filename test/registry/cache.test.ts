@@ -343,6 +343,32 @@ test('a redirection to an address without TLS is not followed', async () => {
   expect(storage.asked).toEqual([]);
 });
 
+test('a registry that gives a little now and then, and never all of it, is given up', async () => {
+  let send = (): boolean => false;
+  hub.content.set(`/v2/library/app/blobs/${digestOf(BLOB)}`, (_request, response) => {
+    response.writeHead(200);
+    send = () => response.write('x');
+    send();
+  });
+  const asked = ask(await startCache(), `/v2/library/app/blobs/${digestOf(BLOB)}`);
+  await expect.poll(() => readdirSync(join(dir, 'new')).length).toBe(1);
+  nowMs += 61_000;
+  send();
+  await expect.poll(() => readdirSync(join(dir, 'new'))).toEqual([]);
+  expect((await asked).text).not.toBe(BLOB);
+});
+
+test('of ever new names and tags only so many are remembered', async () => {
+  const store = openImageStore(dir, 1e9, { notes: 600 });
+  for (let i = 0; i < 1100; i++) {
+    await store.learn(`https://r.test/repository-${i}`, { digest: digestOf(BLOB), type: '', bytes: 1 });
+    await store.setTag('https://r.test/app', `tag-${i}`, { digest: digestOf(BLOB), checkedAtMs: 0 });
+  }
+  expect(readdirSync(join(dir, 'known')).length + readdirSync(join(dir, 'tags')).length).toBeLessThan(600 + 500 + 2);
+  expect(store.tag('https://r.test/app', 'tag-1099')).toEqual({ digest: digestOf(BLOB), checkedAtMs: 0 });
+  expect(store.tag('https://r.test/app', 'tag-0')).toBe(null);
+});
+
 test('an engine that was cut off goes on where it was', async () => {
   fill();
   const cache = await startCache();

@@ -7,7 +7,7 @@ import { readEvents } from '../../src/store/events.ts';
 import { CALLERS } from '../harness.ts';
 import { createAgentMachine } from './place.ts';
 
-const ROUNDS = 12;
+const ROUNDS = 8;
 
 test.each(CALLERS)(
   'as %s: a runner that is killed at any moment leaves a task that can be read, continued and removed',

@@ -25,6 +25,8 @@ export interface OwnImage extends Image {
   readonly what: string;
   /** Empty: another one has taken its name. */
   readonly names: readonly string[];
+  /** Where it was fetched from or sent to, by its digest: such an image need not have any other name. */
+  readonly digests: readonly string[];
   readonly createdAtMs: number;
 }
 
@@ -36,17 +38,28 @@ export async function ownImages(engine: Engine): Promise<readonly OwnImage[]> {
   // One may be gone by now; the others are told all the same.
   const { stdout } = await askEngine(engine, ['image', 'inspect', ...ids]);
   return readList(stdout).map((one): OwnImage => {
-    const found = one as { RepoTags?: unknown; Created?: unknown };
-    const names = Array.isArray(found.RepoTags) ? found.RepoTags.filter((name) => typeof name === 'string') : [];
+    const found = one as { RepoTags?: unknown; RepoDigests?: unknown; Created?: unknown };
+    const texts = (list: unknown): string[] =>
+      Array.isArray(list) ? list.filter((name) => typeof name === 'string') : [];
+    const names = texts(found.RepoTags);
     const image = readImage(names[0] ?? '', found);
     return {
       ...image,
       reference: names[0] ?? image.id,
       names,
+      digests: texts(found.RepoDigests),
       what: image.labels[IMAGE_LABEL] ?? '',
       createdAtMs: Date.parse(String(found.Created)) || 0,
     };
   });
+}
+
+/** What it was made by, step by step, the last one first. Empty: it is gone. */
+export async function imageSteps(engine: Engine, id: string): Promise<readonly string[]> {
+  // A step may say nothing: the dash is there all the same.
+  const { exitCode, stdout } = await askEngine(engine, ['history', '--no-trunc', '--format', '-{{.CreatedBy}}', id]);
+  const lines = exitCode === 0 ? stdout.toString('utf8').trim().split('\n') : [];
+  return lines.filter((line) => line !== '').map((line) => line.slice(1));
 }
 
 /** False: something uses it, or it is not there. By its id it goes with all its names. */

@@ -118,6 +118,7 @@ export async function unpackCargo(
   const bytes = createBytes(source);
   // Set when everything below is written.
   const modes: Modes = new Map();
+  using reach = createReach(modes);
   let total = 0;
   for (let entries = 0; ; entries++) {
     const record = await readRecord(bytes);
@@ -132,8 +133,7 @@ export async function unpackCargo(
       if (record.kind !== 'd') throw broken('a directory became something else');
       continue;
     }
-    const parents = path.slice(0, -1);
-    using parent = openBelow(place, parents, modes);
+    const parent = reach.open(place, path.slice(0, -1));
     if (parent === null) {
       if (record.kind === 'x') continue;
       throw broken('something stands in a directory that there is not');
@@ -148,7 +148,7 @@ export async function unpackCargo(
           using made = parent.mkdirChild(name, 0o700);
           if (options.owner !== null) made.chown(options.owner);
         }
-        modes.set(keyOf(place, path), { place, path, mode: record.mode });
+        modes.set(keyOf(place, record.path.subarray(first.length + 1)), record.mode);
         break;
       }
       case 'l': {
@@ -165,8 +165,11 @@ export async function unpackCargo(
         throw broken('a record is none of ours');
     }
   }
-  for (const { place, path, mode } of [...modes.values()].toReversed()) {
-    using parent = openBelow(place, path.slice(0, -1), new Map());
+  using last = createReach(new Map());
+  for (const [key, mode] of [...modes].toReversed()) {
+    const [place = '', below = ''] = key.split('\0');
+    const path = splitPath(Buffer.from(below, 'latin1'));
+    const parent = last.open(place, path.slice(0, -1));
     const name = path.at(-1);
     if (parent !== null && name !== undefined && parent.lstat(name)?.isDirectory() === true)
       chmodSync(parent.address(name), mode);
@@ -200,28 +203,63 @@ function timeOf({ seconds, nanoseconds }: Record): number {
   return Number(seconds) + (nanoseconds + 500) / 1e9;
 }
 
-type Modes = Map<string, { place: string; path: readonly Buffer[]; mode: number }>;
+/** As texts: names of deep directories, each for itself, would fill the memory. */
+type Modes = Map<string, number>;
 
-function keyOf(place: string, path: readonly Buffer[]): string {
-  return `${place}\0${path.map((name) => name.toString('latin1')).join('/')}`;
+function keyOf(place: string, path: Buffer): string {
+  return `${place}\0${path.toString('latin1')}`;
 }
 
-/** null: there is no such directory. One that its owner may not write is opened for the time of the journey. */
-function openBelow(place: string, path: readonly Buffer[], modes: Modes): Directory | null {
-  let here = openDirectory(realpathSync(place));
-  for (const [at, name] of path.entries()) {
-    using parent = here;
-    const stat = parent.lstat(name);
-    if (stat?.isDirectory() !== true) return null;
-    const mode = Number(stat.mode) & 0o777;
-    const key = keyOf(place, path.slice(0, at + 1));
-    if ((mode & 0o700) !== 0o700) {
-      if (!modes.has(key)) modes.set(key, { place, path: path.slice(0, at + 1), mode });
-      chmodSync(parent.address(name), mode | 0o700);
-    }
-    here = parent.child(name);
-  }
-  return here;
+interface Reach extends Disposable {
+  /**
+   * Null: there is no such directory. It stays open until something else is asked for, and is not to be closed by the caller, who may remove
+   * what is in it, but neither it nor a directory above it. One that its owner may not write is opened for the time of the journey.
+   */
+  open(place: string, path: readonly Buffer[]): Directory | null;
+}
+
+/** Of the directories that lead to the last one, so many are held open: an agent can make more of them than there are descriptors. */
+const HELD = 256;
+
+/** One record is mostly near the one before. Whoever began at the top for each would be kept for hours by deep directories. */
+function createReach(modes: Modes): Reach {
+  let at = '';
+  const chain: { name: Buffer; directory: Directory | null }[] = [];
+  const cut = (length: number): void => {
+    for (const { directory } of chain.splice(length)) directory?.[Symbol.dispose]();
+  };
+  const push = (name: Buffer, directory: Directory): void => {
+    chain.push({ name, directory });
+    const far = chain.at(-1 - HELD);
+    far?.directory?.[Symbol.dispose]();
+    if (far !== undefined) far.directory = null;
+  };
+  return {
+    open(place, path) {
+      const differs = path.findIndex((name, i) => chain[i + 1]?.name.equals(name) !== true);
+      cut(at === place ? 1 + (differs < 0 ? path.length : differs) : 0);
+      if ((chain.at(-1)?.directory ?? null) === null) {
+        cut(0);
+        at = place;
+        push(Buffer.alloc(0), openDirectory(realpathSync(place)));
+      }
+      for (const [i, name] of path.entries()) {
+        if (i + 1 < chain.length) continue;
+        const parent = chain.at(-1)?.directory;
+        const stat = parent?.lstat(name);
+        if (!parent || stat?.isDirectory() !== true) return null;
+        const mode = Number(stat.mode) & 0o777;
+        if ((mode & 0o700) !== 0o700) {
+          const key = keyOf(place, Buffer.concat(path.slice(0, i + 1).flatMap((one) => [SLASH, one])).subarray(1));
+          if (!modes.has(key)) modes.set(key, mode);
+          chmodSync(parent.address(name), mode | 0o700);
+        }
+        push(name, parent.child(name));
+      }
+      return chain.at(-1)?.directory ?? null;
+    },
+    [Symbol.dispose]: () => cut(0),
+  };
 }
 
 /** Whatever has this name, as a whole. */
@@ -254,8 +292,12 @@ async function readRecord(bytes: Bytes): Promise<Record> {
   };
 }
 
-/** Every name is checked again by whoever opens it. */
+/**
+ * Every name is checked again by whoever opens it. How many there are is bounded by the length of a path alone: whoever refused a path that the
+ * other machine can have would let an agent keep all of its work there, with a directory that is deep enough.
+ */
 function splitPath(path: Buffer): Buffer[] {
+  if (/(^|\/)\.{0,2}(\/|$)|\0|[^/]{256}/.test(path.toString('latin1'))) throw broken('a path is none');
   const names: Buffer[] = [];
   for (let at = 0; at <= path.length;) {
     const slash = path.indexOf(SLASH, at);
@@ -263,8 +305,6 @@ function splitPath(path: Buffer): Buffer[] {
     names.push(path.subarray(at, end));
     at = end + 1;
   }
-  if (names.length > 200 || names.some((name) => name.length > 255 || /^(\.{0,2}$|.*\0)/.test(name.toString('latin1'))))
-    throw broken('a path is none');
   return names;
 }
 

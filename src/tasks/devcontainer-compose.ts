@@ -1,7 +1,8 @@
 // tasks/devcontainer-compose.ts: the compose file of a dev container. Pure.
 // Invariants: only the gateway has a network; the socket that leads to it is in no volume of the dev container; nobody is root, has
 // a capability, a port of the host or the engine's socket, but for two capabilities of the engine beside it, which give up being root
-// and them before anything starts (decision 16); what decides about the dev container is read-only in it.
+// and them before anything starts (decision 16); what decides about the dev container is read-only in it. Every service, volume and network
+// has the mark in its name: tools find them by the name of the project, which is that of a directory or what a file in it says.
 import { environmentOf } from '../services/connection.ts';
 import type { ComposeService } from './devcontainer-services.ts';
 import type { DevContainer } from './devcontainer-files.ts';
@@ -12,15 +13,15 @@ const DOOR = '127.0.0.1:3128';
 const ENGINE = '127.0.0.1:2375';
 
 /** What it may do is what an engine beside a task may (sandbox/inner-args.ts): the filter that is off here is laid by ags itself. */
-const ENGINE_SERVICE = `
+const engineService = (mark: string): string => `
   # An engine of its own: root only to become users that own nothing on your machine, before it starts. Nothing of your engine is in it.
   # Its containers have no network; images come through the door. Docker Compose 1 does not know "systempaths".
-  docker:
+  docker-${mark}:
     build:
       context: .
       target: docker
       args: *args
-    network_mode: "service:holder"
+    network_mode: "service:holder-${mark}"
     restart: unless-stopped
     init: true
     read_only: true
@@ -32,11 +33,11 @@ const ENGINE_SERVICE = `
     pids_limit: 4096
     mem_limit: \${DOCKER_MEMORY:-4g}
     tmpfs: ["/ags:mode=0755,uid=63128,gid=63128"]
-    volumes: ["docker-data:/var/lib/docker"]
+    volumes: ["docker-data-${mark}:/var/lib/docker"]
 `;
 
 export function composeFile(input: DevContainer): string {
-  const { services } = input;
+  const { services, mark } = input;
   const names = services.map(({ service }) => service.name);
   const workspace = `/workspaces/${input.name}`;
   const volumes = [
@@ -49,6 +50,7 @@ export function composeFile(input: DevContainer): string {
   return `# Written by "ags devcontainer init"; see docs/devcontainers.md of ags.
 # holder has a network with nothing in it but loopback, and a door there: ${DOOR}. dev and what is beside it share that network.
 # The door leads to gateway, which alone reaches the world, and lets through what allow-list.txt names.
+# ${mark} is in every name, so that no other project on this machine has the same volumes and containers, whatever it is called.
 
 x-locked: &locked
   read_only: true
@@ -68,35 +70,35 @@ x-ags: &ags
   mem_limit: 512m
 
 services:
-  holder:
+  holder-${mark}:
     <<: *ags
     network_mode: none
 ${hosts(names)}    command: ${flow(['ags', 'gateway', 'door', '--socket', SOCKET, '--listen', DOOR])}
-    volumes: ["door:/run/ags"]
+    volumes: ["door-${mark}:/run/ags"]
     healthcheck:
       test: ${flow(['CMD', 'ags', 'gateway', 'check', '--socket', SOCKET, '--listen', DOOR])}
       interval: 30s
 
-  gateway:
+  gateway-${mark}:
     <<: *ags
-    networks: [out]
+    networks: [out-${mark}]
     restart: unless-stopped
     command: ${flow(['ags', 'gateway', 'serve', '--socket', SOCKET, '--rules', INSIDE.allowList, ...(input.gatewayFile === null ? [] : ['--config', `${INSIDE.settings}/gateway.yaml`]), '--log', '/var/log/ags/network.jsonl'])}
-    volumes: ["door:/run/ags", "log:/var/log/ags", ".:${INSIDE.settings}:ro"]
+    volumes: ["door-${mark}:/run/ags", "log-${mark}:/var/log/ags", ".:${INSIDE.settings}:ro"]
     healthcheck:
       test: ${flow(['CMD', 'ags', 'gateway', 'check', '--socket', SOCKET])}
       interval: 30s
 
-  dev:
+  dev-${mark}:
     <<: *locked
     build:
       context: .
       target: dev
       args: *args
-    network_mode: "service:holder"
+    network_mode: "service:holder-${mark}"
     depends_on:
-      gateway: { condition: service_started }
-${names.map((name) => `      ${name}: { condition: service_healthy }\n`).join('')}${input.docker ? '      docker: { condition: service_started }\n' : ''}    user: dev
+      gateway-${mark}: { condition: service_started }
+${names.map((name) => `      ${name}-${mark}: { condition: service_healthy }\n`).join('')}${input.docker ? `      docker-${mark}: { condition: service_started }\n` : ''}    user: dev
     init: true
     command: [sleep, infinity]
     working_dir: ${workspace}
@@ -109,13 +111,13 @@ ${entries({ [INSIDE.mark]: '1', ...input.environment, ...environmentOf(services)
       # Read-only: programs on your machine act on what is in them.
       - .:${workspace}/.devcontainer:ro
 ${input.hasGit ? `      # To commit from inside, take this line away: then whatever runs there can set your git's hooks and settings.\n      - ../.git:${workspace}/.git:ro\n` : ''}      - .:${INSIDE.settings}:ro
-      - home:/home/dev
-${services.map((service) => `\n${serviceText(service)}`).join('')}${input.docker ? ENGINE_SERVICE : ''}
+      - home-${mark}:/home/dev
+${services.map((service) => `\n${serviceText(service, mark)}`).join('')}${input.docker ? engineService(mark) : ''}
 networks:
-  out: {}
+  out-${mark}: {}
 
 volumes:
-${volumes.map((name) => `  ${name}: {}\n`).join('')}`;
+${volumes.map((name) => `  ${name}-${mark}: {}\n`).join('')}`;
 }
 
 export const BASE_IMAGE = 'node:22-bookworm-slim';
@@ -125,18 +127,18 @@ export function imageVariable(name: string): string {
   return `${name.toUpperCase().replaceAll('-', '_')}_IMAGE`;
 }
 
-function serviceText(made: ComposeService): string {
+function serviceText(made: ComposeService, mark: string): string {
   const { name, memoryBytes } = made.service;
-  return `  ${name}:
+  return `  ${name}-${mark}:
     <<: *locked
     image: "\${${imageVariable(name)}:-${made.image}}"
-    network_mode: "service:holder"
+    network_mode: "service:holder-${mark}"
     user: ${made.user}
     command: ${flow(made.command)}
 ${section('environment', made.environment)}    pids_limit: 512
     mem_limit: ${memoryBytes}
     tmpfs: ${flow(made.tmpfs)}
-    volumes: ["${name}-data:${made.data}"]
+    volumes: ["${name}-data-${mark}:${made.data}"]
     healthcheck:
       test: ${flow(['CMD', ...made.healthy])}
       interval: 2s

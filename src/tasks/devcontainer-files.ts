@@ -8,6 +8,8 @@ import type { ComposeService } from './devcontainer-services.ts';
 export interface DevContainer {
   /** Of the directory inside; letters, digits, ".", "_" and "-". */
   readonly name: string;
+  /** In the names of its containers and volumes: no other dev container on this machine has it. */
+  readonly mark: string;
   readonly hasGit: boolean;
   readonly services: readonly ComposeService[];
   /** With an engine of its own beside it. */
@@ -33,12 +35,12 @@ export function devContainerFiles(input: DevContainer): Map<string, string> {
   ]);
 }
 
-function devContainerJson({ name, extensions }: DevContainer): string {
+function devContainerJson({ name, mark, extensions }: DevContainer): string {
   const proxy = 'http://127.0.0.1:3128';
   const value = {
     name,
     dockerComposeFile: 'docker-compose.yaml',
-    service: 'dev',
+    service: `dev-${mark}`,
     workspaceFolder: `/workspaces/${name}`,
     remoteUser: 'dev',
     overrideCommand: false,

@@ -13,6 +13,7 @@ import { expandRules } from '../config/presets.ts';
 import { INNER_BASE } from '../sandbox/inner-args.ts';
 import { INNER_USERS } from '../sandbox/inner-scripts.ts';
 import { devContainerFiles, type DevContainer } from './devcontainer-files.ts';
+import { devContainerMark } from './devcontainer-mark.ts';
 import { composeServices, type ComposeService } from './devcontainer-services.ts';
 import { proxyEnvironment, withEngine } from './network-plan.ts';
 import { findProject } from './project.ts';
@@ -51,35 +52,45 @@ export async function writeDevContainer(
   const config = await loadConfig(configInput(world, project));
   const beside = composeServices(config.services, wish.services);
   const docker = wish.docker === true || config.docker.enabled;
-  const described = describe(root, config, beside.services, wish.agsPackage, world.configFile);
+  const described = describe(world, root, config, beside.services, wish.agsPackage);
   const files = devContainerFiles(docker ? withDocker(described, config) : described);
   await writeFiles(join(root, DIRECTORY), files, wish.force === true);
   return {
     root,
     files: [...files.keys()].map((name) => `${DIRECTORY}/${name}`),
-    leftOut: [...leftOut(config), ...beside.leftOut, ...(docker ? withoutMirrors(config) : [])],
+    leftOut: [
+      ...leftOut(config),
+      ...beside.leftOut,
+      ...(described.hasGit ? [] : [NO_GIT]),
+      ...(docker ? withoutMirrors(config) : []),
+    ],
     docker: docker ? describeEngine() : null,
   };
 }
 
 const DIRECTORY = '.devcontainer';
 
+/** An engine that is told to mount what is not there makes it: a directory of root's, in the project. */
+const NO_GIT =
+  'A .git that is read-only inside: there is none yet, and whatever runs there can make one, with programs that your git starts. After git init: ags devcontainer init --force';
+
 function describe(
+  { stateDir, configFile }: World,
   root: string,
   { network }: EffectiveConfig,
   services: readonly ComposeService[],
   agsPackage: string,
-  userConfig: string,
 ): DevContainer {
   const name = basename(root).replaceAll(/[^A-Za-z0-9._-]+/g, '-');
   const rules = network.mode === 'off' ? [] : expandRules(network).filter((rule) => !isNarrow(rule));
   return {
     name: /[A-Za-z0-9]/.test(name) ? name : 'project',
+    mark: devContainerMark(stateDir, root),
     // Of a worktree it is a file, which says whose settings and hooks git follows.
     hasGit: lstatSync(join(root, '.git'), { throwIfNoEntry: false }) !== undefined,
     services,
     docker: false,
-    rules: rules.map((rule) => ({ ...rule, origin: rule.origin.replace(userConfig, 'your config.yaml') })),
+    rules: rules.map((rule) => ({ ...rule, origin: rule.origin.replace(configFile, 'your config.yaml') })),
     gatewayFile: gatewayFile(network),
     environment: proxyEnvironment(
       services.map(({ service }) => service.name),

@@ -1,5 +1,6 @@
 // tasks/unused-images.ts: for `ags cleanup`: images that ags has made and that nothing names any more.
-// Invariant: only what carries our label, has no name but ours and was made by this user is touched: an image that stands on one of ours has its labels too. The base image and the newest image of a project that is there stay, and so does
+// Invariant: only what carries our label, has no name but ours and was made by this user is touched: an image that stands on one of ours has its labels too, and may
+// have no name at all; then the last step that made it has to be one of ours. The base image and the newest image of a project that is there stay, and so does
 // whatever a task stands on. On another machine others have images too, of projects that are not here: nothing but what carried our files there is touched.
 import { existsSync } from 'node:fs';
 import type { OwnImage } from '../sandbox/engine-image.ts';
@@ -12,23 +13,28 @@ import type { World } from './world.ts';
 const DAY_MS = 24 * 3600 * 1000;
 
 /** Podman says whose an image is that is from nowhere. */
-const OUR_NAMES = /^(localhost\/)?ags-(skeleton|project|base|debian):/;
+const OUR_NAMES = /^(localhost\/)?ags-(skeleton|project|base|debian)[:@]/;
 
 export async function imageItems(world: World, entries: readonly TaskEntry[]): Promise<CleanupItem[]> {
   const { findAnyEngine } = await import('../sandbox/find-engine.ts');
   const { ENGINE_NAMES } = await import('../sandbox/engine-kinds.ts');
-  const { ownImages, removeImage } = await import('../sandbox/engine-image.ts');
+  const { imageSteps, ownImages, removeImage } = await import('../sandbox/engine-image.ts');
   const { FAR_IMAGES } = await import('../sandbox/far-volume.ts');
   const used = new Set(entries.flatMap((entry) => (entry.kind === 'whole' ? (entry.stored.run.image?.id ?? []) : [])));
   const engines = ENGINE_NAMES.flatMap((name) => findAnyEngine(name, world, false) ?? []);
   const items = engines.map(async (engine) => {
     // One that does not answer keeps what it has: that is no reason to clean nothing up.
-    const mine = (await ownImages(engine).catch(() => [])).filter(({ what, labels, names }) =>
-      engine.far === null
-        ? names.every((name) => OUR_NAMES.test(name)) &&
-          (what === 'skeleton' || labels['ags.user'] === String(world.uid))
-        : names.some((name) => name.startsWith(FAR_IMAGES)),
-    );
+    const all = await ownImages(engine).catch(() => []);
+    const mine: OwnImage[] = [];
+    for (const image of all) {
+      const { what, labels, names } = image;
+      const ours =
+        engine.far === null
+          ? (what === 'skeleton' || labels['ags.user'] === String(world.uid)) &&
+            (hasOurNames(image) ?? isOurWork(image, await imageSteps(engine, image.id)))
+          : names.some((name) => name.startsWith(FAR_IMAGES));
+      if (ours) mine.push(image);
+    }
     return unusedImages(mine, used, world.now().getTime(), existsSync).map(({ image, why }): CleanupItem => ({
       kind: 'image',
       name: `${image.names[0] ?? shortId(image.id)}${engine.far === null ? '' : ` at ${engine.far}`}`,
@@ -39,6 +45,22 @@ export async function imageItems(world: World, entries: readonly TaskEntry[]): P
     }));
   });
   return (await Promise.all(items)).flat();
+}
+
+/** And none of anybody else's; null: it has no name. */
+export function hasOurNames({ names, digests }: Pick<OwnImage, 'names' | 'digests'>): boolean | null {
+  const all = [...names, ...digests];
+  return all.length === 0 ? null : all.every((name) => OUR_NAMES.test(name));
+}
+
+/**
+ * An image that has lost its name to a newer one: is it of ours, or does it stand on one? Our builds end with our labels, of which this is the last, and what
+ * is imported is made in one step. Whoever goes on from there adds steps.
+ */
+export function isOurWork({ what, labels }: Pick<OwnImage, 'what' | 'labels'>, steps: readonly string[]): boolean {
+  if (what === 'skeleton' || what === 'debian') return steps.length === 1;
+  const [, user] = /^\/bin\/sh -c #\(nop\) +LABEL "?ags\.user"?="?(\d+)"?$/.exec(steps[0]?.trim() ?? '') ?? [];
+  return user !== undefined && user === labels['ags.user'];
 }
 
 export function unusedImages(

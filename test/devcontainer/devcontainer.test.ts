@@ -1,7 +1,7 @@
 // test/devcontainer/devcontainer.test.ts: what `ags devcontainer init` writes, opened by @devcontainers/cli with the engine of this
 // machine, and looked at from inside.
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -23,6 +23,8 @@ describe.runIf(CAN)('a dev container', () => {
   let origin: Server;
   /** Of the origin, as the gateway reaches it. */
   let place = '';
+  /** In the names of its services. */
+  let mark = '';
   let containers: Record<string, string> = {};
 
   const docker = (...args: string[]): string => execFileSync('docker', args, { encoding: 'utf8' }).trim();
@@ -72,9 +74,15 @@ describe.runIf(CAN)('a dev container', () => {
     if (answer.outcome !== 'success') throw new Error(JSON.stringify(answer));
     const ids = docker('ps', '-q', '--filter', `label=com.docker.compose.project=${project()}`).split('\n');
     containers = Object.fromEntries(
-      ids.map((id) => [docker('inspect', '-f', '{{index .Config.Labels "com.docker.compose.service"}}', id), id]),
+      ids.map((id) => {
+        const service = docker('inspect', '-f', '{{index .Config.Labels "com.docker.compose.service"}}', id);
+        return [service.replace(/-[0-9a-f]{12}$/, ''), id];
+      }),
     );
-    const host = docker('network', 'inspect', '-f', '{{(index .IPAM.Config 0).Gateway}}', `${project()}_out`);
+    mark =
+      /dev-([0-9a-f]{12})"/.exec(readFileSync(join(machine.project, '.devcontainer/devcontainer.json'), 'utf8'))?.[1] ??
+      '';
+    const host = docker('network', 'inspect', '-f', '{{(index .IPAM.Config 0).Gateway}}', `${project()}_out-${mark}`);
     origin = createServer((_, response) => response.end('origin speaking\n'));
     await new Promise<void>((resolve) => origin.listen(0, host, resolve));
     place = `${host}:${(origin.address() as AddressInfo).port}`;
@@ -108,7 +116,7 @@ describe.runIf(CAN)('a dev container', () => {
       'Seccomp:\t2touch: /etc/x: Read-only file system',
       'touch: /usr/x: Read-only file system',
     ]);
-    expect(docker('run', '--rm', '--network=none', `${project()}_dev`, 'id', '-u')).toBe('1001');
+    expect(docker('run', '--rm', '--network=none', `${project()}_dev-${mark}`, 'id', '-u')).toBe('1001');
   });
 
   test('has limits, and nothing of the engine or of other containers', async () => {
@@ -210,4 +218,38 @@ describe.runIf(CAN)('a dev container', () => {
       .poll(async () => (await inside('ags', 'net', 'test', 'evil.test', '--json')).stdout, { timeout: 20_000 })
       .toContain('"verdict": "refused"');
   });
+
+  test('is left alone by a clone that has its name and says that it is the same project', async () => {
+    const clone = join(machine.root, 'clones', machine.project.split('/').at(-1) ?? '');
+    mkdirSync(join(machine.root, 'clones'));
+    cpSync(machine.project, clone, { recursive: true });
+    giveTo(join(machine.root, 'clones'), machine.uid);
+    await machine.ags(['trust', '--yes'], { cwd: clone });
+    const written = await machine.ags(['devcontainer', 'init', '--force'], { cwd: clone });
+    expect(written.code, written.stderr).toBe(0);
+    const volumesOf = (id: string): string[] =>
+      docker('inspect', '-f', '{{range .Mounts}}{{if eq .Type "volume"}}{{.Name}} {{end}}{{end}}', id)
+        .split(' ')
+        .filter((name) => name !== '');
+    const all = (): string[] =>
+      docker('ps', '-aq', '--no-trunc', '--filter', `label=com.docker.compose.project=${project()}`).split('\n');
+    const before = all();
+    const compose = (...words: string[]) =>
+      spawnSync('docker-compose', ['-p', project(), '-f', join(clone, '.devcontainer/docker-compose.yaml'), ...words], {
+        encoding: 'utf8',
+        env: { ...process.env, DOCKER_BUILDKIT: '0' },
+      });
+    const created = compose('up', '--no-start');
+    try {
+      expect(created.status, created.stderr).toBe(0);
+      const more = all().filter((id) => !before.includes(id));
+      expect([more.length, before.every((id) => all().includes(id))]).toEqual([before.length, true]);
+      const mine = before.flatMap(volumesOf);
+      expect(mine.length).toBeGreaterThan(0);
+      expect(more.flatMap(volumesOf).filter((name) => mine.includes(name))).toEqual([]);
+    } finally {
+      compose('down', '-v', '--rmi', 'local', '--timeout', '1');
+    }
+    expect(await sh('echo here')).toBe('here');
+  }, 120_000);
 });

@@ -59,7 +59,10 @@ describe.runIf(compose !== null)('an engine of its own', () => {
     expect(said).toContain('"outcome":"success"');
     const ids = docker('ps', '-q', '--filter', `label=com.docker.compose.project=${project()}`).split('\n');
     containers = Object.fromEntries(
-      ids.map((id) => [docker('inspect', '-f', '{{index .Config.Labels "com.docker.compose.service"}}', id), id]),
+      ids.map((id) => {
+        const service = docker('inspect', '-f', '{{index .Config.Labels "com.docker.compose.service"}}', id);
+        return [service.replace(/-[0-9a-f]{12}$/, ''), id];
+      }),
     );
     await vi.waitFor(async () => expect((await sh('docker info')).text).toContain('rootless'), { timeout: 60_000 });
   }, 300_000);

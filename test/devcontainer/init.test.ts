@@ -1,19 +1,25 @@
 // test/devcontainer/init.test.ts: what `ags devcontainer init` writes, and what it refuses to.
-import { mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { createMachine, type Machine } from '../harness.ts';
+import { createMachine, giveTo, type Machine } from '../harness.ts';
 
 const FILES = ['.env.example', 'Dockerfile', 'allow-list.txt', 'devcontainer.json', 'docker-compose.yaml'];
 
 interface Compose {
   readonly services: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly volumes: Readonly<Record<string, unknown>>;
+  readonly networks: Readonly<Record<string, unknown>>;
 }
 
 const read = (machine: Machine, name: string): string =>
   readFileSync(join(machine.project, '.devcontainer', name), 'utf8');
-const compose = (machine: Machine): Compose => parse(read(machine, 'docker-compose.yaml'), { merge: true }) as Compose;
+const markOf = (machine: Machine): string =>
+  /^  holder-([0-9a-f]{12}):$/m.exec(read(machine, 'docker-compose.yaml'))?.[1] ?? 'none';
+/** Without what tells this one from others. */
+const compose = (machine: Machine): Compose =>
+  parse(read(machine, 'docker-compose.yaml').replaceAll(`-${markOf(machine)}`, ''), { merge: true }) as Compose;
 
 test('its files are for everybody who has the project, and only the gateway has a network', async () => {
   using machine = createMachine('user', { files: { 'go.mod': 'module x\n', 'a.txt': 'a\n' } });
@@ -49,6 +55,46 @@ test('its files are for everybody who has the project, and only the gateway has 
   }
   const volumes = (name: string): string[] => services[name]?.['volumes'] as string[];
   expect(volumes('dev').filter((volume) => volume.includes('sock') || volume.startsWith('door'))).toEqual([]);
+});
+
+test('no other project gets its volumes or containers, by its name or by its files, and it has the same ones when it is written again', async () => {
+  using machine = createMachine('user', { name: 'code/app' });
+  const init = async (project: string): Promise<string[]> => {
+    const words = ['devcontainer', 'init', '--service', 'redis', '--docker', '--force'];
+    const { code, stderr } = await machine.ags(words, { cwd: project });
+    expect(code, stderr).toBe(0);
+    const written = (name: string): string => readFileSync(join(project, '.devcontainer', name), 'utf8');
+    const { services, volumes, networks } = parse(written('docker-compose.yaml'), { merge: true }) as Compose;
+    expect(written('devcontainer.json')).toContain(`"service": "${Object.keys(services)[2]}"`);
+    return [services, volumes, networks].flatMap((part) => Object.keys(part));
+  };
+  const copy = (from: string, to: string): void => {
+    cpSync(from, to, { recursive: true });
+    giveTo(to, machine.uid);
+  };
+  const mine = await init(machine.project);
+  expect(mine.map((name) => name.replace(`-${markOf(machine)}`, '*')).join(' ')).toBe(
+    'holder* gateway* dev* redis* docker* door* log* home* redis-data* docker-data* out*',
+  );
+  // Tools take the name of a directory, or what .env says, for the name of a project, and find volumes and containers by that.
+  const clone = join(machine.root, 'clones/app');
+  mkdirSync(join(machine.root, 'clones'));
+  copy(machine.project, clone);
+  writeFileSync(join(clone, '.env'), 'COMPOSE_PROJECT_NAME=app_devcontainer\n');
+  expect((await init(clone)).filter((name) => mine.includes(name))).toEqual([]);
+  expect(await init(machine.project)).toEqual(mine);
+  // Another directory in its place is another project.
+  renameSync(machine.project, `${machine.project}-before`);
+  copy(`${machine.project}-before`, machine.project);
+  expect((await init(machine.project)).filter((name) => mine.includes(name))).toEqual([]);
+});
+
+test('a project without a .git is told that one could be made inside', async () => {
+  using machine = createMachine('user');
+  rmSync(join(machine.project, '.git'), { recursive: true });
+  const { code, stderr } = await machine.ags(['devcontainer', 'init']);
+  expect([code, stderr.includes('left out: A .git that is read-only inside')], stderr).toEqual([0, true]);
+  expect(read(machine, 'docker-compose.yaml')).not.toContain('.git:');
 });
 
 test('what git reads first is read-only inside, also where it is the file of a worktree', async () => {

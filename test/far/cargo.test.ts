@@ -99,6 +99,26 @@ test.each([
   expect(readdirSync(here.root).toSorted()).toEqual(['canary', 'home']);
 });
 
+test('an agent cannot keep its work from coming back by a directory that is very deep', async () => {
+  using here = place();
+  const names = Array<string>(1000).fill('d');
+  const directories = names.map((_, at) => record('d', `2/${names.slice(0, at + 1).join('/')}`, { mode: 0o555 }));
+  await unpack(here.home, [
+    ...directories,
+    record('f', `2/${names.join('/')}/deep`, { content: 'deep' }),
+    record('f', '2/work', { content: 'work' }),
+  ]);
+  expect([
+    readFileSync(join(here.home, 'work'), 'utf8'),
+    readFileSync(join(here.home, ...names, 'deep'), 'utf8'),
+    lstatSync(join(here.home, ...names)).mode & 0o777,
+    lstatSync(join(here.home, 'd')).mode & 0o777,
+  ]).toEqual(['work', 'deep', 0o555, 0o555]);
+  // What was there before goes as a whole, however deep it is.
+  await unpack(here.home, [record('x', '2/d')]);
+  expect(readdirSync(here.home)).toEqual(['work']);
+});
+
 test('no file that comes back can give anybody rights', async () => {
   using here = place();
   await unpack(here.home, [record('f', '2/program', { mode: 0o6755, content: 'x' })]);

@@ -160,10 +160,20 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
       // The older one has been replaced.
       // Whoever builds upon one of ours has our labels, and names of their own.
       using derived = tinyImage({ says: ['LABEL ags.image=project ags.user=0 ags.project=/nowhere'] });
+      // Or no name at all.
+      const container = engine('create', mine[0]?.reference ?? '', 'x').trim();
+      const nameless = engine('commit', '--change', 'LABEL ags.project=/nowhere', container).trim();
+      engine('rm', container);
       const cleanup = await at.ags(['cleanup', '--yes']);
       expect(idOf(derived.name)).toMatch(/^sha256:/);
+      expect(idOf(nameless)).toBe(nameless);
+      engine('image', 'rm', nameless);
       expect(cleanup.stdout).toContain(mine[1]?.reference);
       expect(cleanup.stdout).not.toContain(mine[0]?.reference);
+      // One of ours that has lost its name goes.
+      const lost = idOf(mine[0]?.reference ?? '');
+      expect((await at.ags(['image', 'build', '--no-cache'])).code).toBe(0);
+      expect((await at.ags(['cleanup', '--yes'])).stdout).toContain(lost.slice('sha256:'.length, 19));
       const foreign = await at.ags(['image', 'rm', base.name]);
       expect([foreign.code, foreign.stderr]).toEqual([2, expect.stringMatching(/was not made by ags/)]);
       expect((await at.ags(['image', 'rm', mine[0]?.reference ?? ''])).code).toBe(0);

@@ -15,7 +15,7 @@ import {
   runWithOptions,
 } from '../../src/tasks/dockerfile.ts';
 import { wantedImage } from '../../src/tasks/project-image.ts';
-import { unusedImages } from '../../src/tasks/unused-images.ts';
+import { hasOurNames, isOurWork, unusedImages } from '../../src/tasks/unused-images.ts';
 
 test.each([
   ['FROM debian:12\nRUN make\n', ['debian:12'], []],
@@ -291,6 +291,7 @@ test('images that nothing names go; what a task stands on, the base and the newe
     what,
     createdAtMs: 100 * day - ageDays * day,
     names: more.names ?? [id],
+    digests: [],
     labels: more.project === undefined ? {} : { 'ags.project': more.project },
   });
   const images = [
@@ -305,4 +306,32 @@ test('images that nothing names go; what a task stands on, the base and the newe
   ];
   const gone = unusedImages(images, new Set(['used']), 100 * day, (path) => path === '/p');
   expect(gone.map(({ image }) => image.id)).toEqual(['old-base', 'skeleton', 'old', 'lost']);
+});
+
+test('an image that stands on one of ours is nobody’s to clean up, whatever names it has or has not', () => {
+  const ours = 'ags-base@sha256:0';
+  expect(
+    [
+      { names: ['ags-base:latest'], digests: [] },
+      { names: ['localhost/ags-base:latest'], digests: [`localhost/${ours}`] },
+      { names: [], digests: ['registry.test/team/app@sha256:0'] },
+      { names: ['ags-base:latest'], digests: ['registry.test/ags-base@sha256:0'] },
+      { names: ['ags-base:latest', 'app:1'], digests: [ours] },
+      { names: [], digests: [] },
+    ].map(hasOurNames),
+  ).toEqual([true, true, false, false, false, null]);
+  const base = { what: 'base', labels: { 'ags.user': '0' } };
+  const docker = ['/bin/sh -c #(nop)  LABEL ags.user=0', '/bin/sh -c #(nop)  LABEL ags.image=base'];
+  const podman = ['/bin/sh -c #(nop) LABEL "ags.user"="0"', '/bin/sh -c #(nop) LABEL "ags.image"="base"'];
+  const imported = { what: 'debian', labels: { 'ags.user': '0' } };
+  expect([
+    isOurWork(base, docker),
+    isOurWork(base, podman),
+    isOurWork(base, ['/bin/sh -c #(nop)  ENV A=b', ...docker]),
+    isOurWork(base, ['sh', ...podman]),
+    isOurWork(base, ['']),
+    isOurWork(base, []),
+    isOurWork(imported, ['']),
+    isOurWork(imported, ['sh', '']),
+  ]).toEqual([true, true, false, false, false, false, true, false]);
 });

@@ -1,6 +1,16 @@
 // test/docker.test.ts: what is particular to containers: what a killed runner leaves, what cleanup finds, what a plan shows.
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,6 +29,12 @@ afterEach(() => machine?.[Symbol.dispose]());
 
 const engine = (...args: string[]): string =>
   execFileSync(ENGINE.program, args, { env: ENGINE.env, encoding: 'utf8' }).trim();
+
+/** Who listens at its socket. */
+function enginePid(): string {
+  const ask = `my $s; socket($s, 1, 1, 0) && connect($s, pack 'Sa108', 1, $ARGV[0]) or die $!; print unpack 'i', getsockopt $s, 1, 17`;
+  return execFileSync('perl', ['-e', ask, ENGINE.socket ?? ''], { encoding: 'utf8' });
+}
 
 /** Containers of this task, volumes of ours and mounts for them. */
 function left(task: string): string[] {
@@ -59,6 +75,51 @@ test.runIf(HAS_ENGINE)('a container that ends before it has said anything is not
     rmSync(dir, { recursive: true, force: true });
   }
 });
+
+// For root everything that a container will see is mounted below /run for a moment, with a socket by which the command's streams and variables are handed over.
+test.runIf(HAS_ENGINE && CALLERS.length > 1)(
+  'what is mounted for a container of root while it starts is open to nobody else',
+  async () => {
+    const dir = mkdtempSync(join(PLACE, 'ags-look-'));
+    chmodSync(dir, 0o755);
+    const [program, script, seen] = [join(dir, 'docker'), join(dir, 'look'), join(dir, 'seen')];
+    // What there is, told by root, and then what an ordinary user can do with it; where the engine has its files, which is where most people are.
+    writeFileSync(
+      script,
+      `#!/bin/sh
+for _ in $(seq 100); do
+  found=$(find /run/ags-test-${process.pid}-* -maxdepth 3 | sort)
+  case "$found" in */gate/s*) break ;; esac
+  sleep 0.1
+done
+printf '%s\\n' "$found" | sed -n 's,.*/gate/s$,root sees the socket,p'
+setpriv --reuid 42424 --regid 42424 --clear-groups perl -MSocket -e '
+  for (@ARGV) {
+    opendir(my $d, $_) and print "listed $_\\n";
+    socket(my $s, AF_UNIX, SOCK_STREAM, 0);
+    m{/s$} && connect($s, sockaddr_un($_)) and print "met $_\\n";
+    lstat $_ and !m{^/run/[^/]+$} and print "saw $_\\n";
+  }' $found
+`,
+      { mode: 0o755 },
+    );
+    writeFileSync(
+      program,
+      `#!/bin/sh\ncase "$*" in *run*--detach*-agent*) nsenter --mount=/proc/${enginePid()}/ns/mnt ${script} >${seen} 2>&1 ;; esac\nexec ${ENGINE.program} "$@"\n`,
+      { mode: 0o755 },
+    );
+    using place = await createPlace(openEngine({ ...ENGINE, program }, { root: [], etc: [] }));
+    try {
+      // Whoever gets to the socket first is given what was meant for the container.
+      const sandbox = await place.start(['true']).catch((error: unknown) => String(error));
+      expect(readFileSync(seen, 'utf8')).toBe('root sees the socket\n');
+      expect(typeof sandbox === 'string' ? sandbox : await sandbox.done).toBe(0);
+      expect(readdirSync('/run').filter((name) => name.startsWith(`ags-test-${process.pid}-`))).toEqual([]);
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
+  },
+);
 
 describe.runIf(HAS_ENGINE).each(CALLERS)('for %s', (caller) => {
   test('an agent works in a container as it does natively, and so do its follow-up, its checks and its merge', async () => {
@@ -170,6 +231,28 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
       expect([dead, mine, elsewhere, foreign].map((id) => there.includes(id))).toEqual([false, true, true, true]);
     } finally {
       for (const id of [mine, elsewhere, foreign]) engine('rm', '--force', id);
+    }
+  });
+
+  test('that was about to start leaves mounts, which a cleanup takes away without touching what was mounted', async () => {
+    machine = createMachine('root', { disk: PLACE });
+    machine.write('kept', 'x');
+    // The second as earlier builds had it.
+    const stages = ['', 'old'].map((how) => `/run/ags-cut${how}-${process.pid}-999999999-x`);
+    const places = stages.map((stage, at) => (at === 0 ? join(stage, 'd') : stage));
+    for (const place of places) {
+      mkdirSync(place, { recursive: true, mode: 0o700 });
+      execFileSync('mount', ['--bind', machine.project, place]);
+    }
+    try {
+      const { stdout } = await machine.ags(['cleanup', '--yes']);
+      expect(stages.map((stage) => [stdout.includes(stage), existsSync(stage)])).toEqual([
+        [true, false],
+        [true, false],
+      ]);
+      expect(machine.read('kept')).toBe('x');
+    } finally {
+      for (const place of places) spawnSync('umount', ['--lazy', place], { stdio: 'ignore' });
     }
   });
 

@@ -2,7 +2,7 @@
 // Containers end by themselves when their runner does; one that was made but never started is what can stay.
 // Invariant: nothing is touched that does not carry our label and our name, or whose owner is alive. Labels alone prove nothing: an image
 // brings its own to whatever anybody runs of it. What a container is called, no image can say.
-import { readdirSync, readlinkSync } from 'node:fs';
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../lib/liveness.ts';
 import { run } from '../lib/process.ts';
 import { LABEL, OWNER_LABEL } from './docker-args.ts';
@@ -67,6 +67,11 @@ export async function removeContainer(engine: Engine, id: string): Promise<boole
   return (await askEngine(engine, ['rm', '--force', '--volumes', id])).exitCode === 0;
 }
 
+/** Where it is mounted, in a directory that is closed to others. */
+export function stageIn(closed: string): string {
+  return `${closed}/d`;
+}
+
 /** Mounted for the moment in which a container starts. */
 export function staleStages(dir = '/run'): string[] {
   return ofTheDead(dir).map((name) => `${dir}/${name}`);
@@ -91,6 +96,8 @@ function readsAsAlive(pid: number): boolean {
 /** Never removed with what is below: it may still be mounted. */
 export async function removeStage(path: string): Promise<boolean> {
   const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
-  await run(['umount', '--lazy', path], { env });
-  return (await run(['rmdir', path], { env })).exitCode === 0;
+  // Earlier builds mounted it on the directory itself; where that is so, there is none below.
+  const below = stageIn(path);
+  await run(['umount', '--lazy', existsSync(below) ? below : path], { env });
+  return (await run(['rmdir', ...(existsSync(below) ? [below] : []), path], { env })).exitCode === 0;
 }

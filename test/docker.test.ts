@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
+import { machineMark } from '../src/sandbox/owner.ts';
 import { ENGINE } from './conformance/docker-backend.ts';
 import { openEngine } from './conformance/engine-backend.ts';
 import { HAS_ENGINE } from './conformance/engine.ts';
@@ -29,6 +30,10 @@ afterEach(() => machine?.[Symbol.dispose]());
 
 const engine = (...args: string[]): string =>
   execFileSync(ENGINE.program, args, { env: ENGINE.env, encoding: 'utf8' }).trim();
+
+/** What root of this machine marks its own with. */
+const OURS = `${machineMark()}.0`;
+const processOf = (owner: string): string => /\d+(?=:)/.exec(owner)?.[0] ?? '';
 
 /** Who listens at its socket. */
 function enginePid(): string {
@@ -205,7 +210,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
       engine(
         'create',
         '--name',
-        `ags-cut-off-${process.pid}-${owner.split(':')[0]}-x${at}`,
+        `ags-cut-off-${process.pid}-${processOf(owner)}-x${at}`,
         '--label',
         'ags.run=cut-off',
         '--label',
@@ -218,10 +223,10 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     const here = /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0];
     const [dead, mine, elsewhere, foreign] = [
-      make('999999999:x:1:1', 0),
-      make(`${process.pid}:${boot}:${ticks}:${here}`, 1),
+      make(`${OURS}/999999999:x:1:1`, 0),
+      make(`${OURS}/${process.pid}:${boot}:${ticks}:${here}`, 1),
       // In another container that has the same engine, and counts its processes for itself.
-      make(`999999999:${boot}:1:1`, 2),
+      make(`${OURS}/999999999:${boot}:1:1`, 2),
       engine('create', image, '/nothing'),
     ];
     try {
@@ -256,20 +261,63 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
     }
   });
 
+  test('of another machine or another user is left alone, whether or not its process can be seen from here', async () => {
+    machine = createMachine('root', { disk: PLACE });
+    await machine.ags(['exec', '--backend', 'docker', '--network', 'off', '--', 'true']);
+    const image = engine('images', '--quiet', '--filter', 'label=ags.image=skeleton').split('\n')[0] ?? '';
+    const others = [
+      // The socket of an engine may lead to another machine, by ssh for example; there, others are root.
+      '0123456789abcdef.0/999999999:x:1:1',
+      // Whoever is in the group of the engine shares it, and may not see the processes of others.
+      `${machineMark()}.42424/999999999:x:1:1`,
+      `${OURS}0/999999999:x:1:1`,
+      // From before there were marks.
+      '999999999:x:1:1',
+    ].map((owner, at) =>
+      engine(
+        'create',
+        '--name',
+        `ags-theirs-${process.pid}-${processOf(owner)}-x${at}`,
+        '--label',
+        'ags.run=theirs',
+        '--label',
+        `ags.owner=${owner}`,
+        image,
+        '/nothing',
+      ),
+    );
+    try {
+      await machine.ags(['exec', '--backend', 'docker', '--network', 'off', '--', 'true']);
+      const cleanup = await machine.ags(['cleanup', '--yes']);
+      const there = engine('ps', '--all', '--quiet', '--no-trunc').split('\n');
+      expect(others.map((id) => there.includes(id))).toEqual([true, true, true, true]);
+      expect(cleanup.stdout).not.toContain('theirs');
+    } finally {
+      for (const id of others) spawnSync(ENGINE.program, ['rm', '--force', id], { env: ENGINE.env });
+    }
+  });
+
+  test('is marked with its machine and its user, as ags plan shows', async () => {
+    machine = createMachine('root', { disk: PLACE });
+    const { stdout } = await machine.ags(['plan', '--backend', 'docker', '--json', '--', 'true']);
+    const { argv } = JSON.parse(stdout) as { argv: string[] };
+    expect(argv.find((word) => word.startsWith('ags.owner='))).toMatch(new RegExp(`^ags\\.owner=${OURS}/\\d+:`));
+  });
+
   test("is left alone if it is somebody else's, whatever labels its image brings along, and whomever they name", async () => {
     using plain = tinyImage();
-    using bait = tinyImage({ says: ['LABEL ags.run=bait ags.owner=999999999:x:1:1'] });
+    using bait = tinyImage({ says: [`LABEL ags.run=bait ags.owner=${OURS}/999999999:x:1:1`] });
     machine = createMachine('root', { disk: PLACE });
     const [victim, marked] = [engine('create', plain.name, '/nothing'), engine('create', bait.name, '/nothing')];
     // What an image says of itself may have line breaks in it, and behind them what looks like another container.
-    const line = `${victim.slice(0, 12)}\tbait\t999999999:x:1:1`;
-    const named = `${victim.slice(0, 12)}\tags-x-999999999-x\t"bait"\t"999999999:x:1:1"`;
+    const line = `${victim.slice(0, 12)}\tbait\t${OURS}/999999999:x:1:1`;
+    const named = `${victim.slice(0, 12)}\tags-x-999999999-x\t"bait"\t"${OURS}/999999999:x:1:1"`;
     const liar = engine(
       'create',
       '--label',
       `ags.run=x\n${line}\n${named}\n`,
       '--label',
-      `ags.owner=999999999:x:1:1\n${named}`,
+      `ags.owner=${OURS}/999999999:x:1:1\n${named}`,
       bait.name,
       '/nothing',
     );

@@ -17,6 +17,7 @@ import { FAR_MEMO } from './backend.ts';
 import { FAR_LABEL, LABEL } from './docker-args.ts';
 import { readLabel } from './docker-leftovers.ts';
 import { askEngine, engineArgv, engineRefused, tellEngine, type Engine } from './engine.ts';
+import { importArgs } from './engine-image.ts';
 import { ENGINE_KINDS } from './engine-kinds.ts';
 import { ferryArgs, type FarPlace } from './far-args.ts';
 import { packCargo, unpackCargo, type Cargo } from './far-cargo.ts';
@@ -65,7 +66,7 @@ export async function ensureFarImage(engine: Engine, interpreter: string): Promi
     );
   const name = `${FAR_IMAGES}${createHash('sha256').update(packed.stdout).digest('hex').slice(0, 32)}`;
   if ((await askEngine(engine, ['image', 'inspect', '--format', '.', name])).exitCode !== 0)
-    await tellEngine(engine, ['import', '--change', 'LABEL ags.image=skeleton', '-', name], packed.stdout);
+    await tellEngine(engine, [...importArgs('skeleton'), name], packed.stdout);
   return name;
 }
 

@@ -1,5 +1,6 @@
 // tasks/unused-images.ts: for `ags cleanup`: images that ags has made and that nothing names any more.
-// Invariant: only what carries our label, has no name but ours and was made by this user is touched: an image that stands on one of ours has its labels too. The base image and the newest image of a project that is there stay, and so does
+// Invariant: only what carries our label, has no name but ours and was made by this user of this machine is touched: an image that stands on one of ours has its labels too, and whether the project
+// of another machine is there cannot be seen from here, whatever way its engine is reached by. Images of builds that did not say who made them stay until "ags image rm". The base image and the newest image of a project that is there stay, and so does
 // whatever a task stands on. On another machine others have images too, of projects that are not here: nothing but what carried our files there is touched.
 import { existsSync } from 'node:fs';
 import type { OwnImage } from '../sandbox/engine-image.ts';
@@ -17,17 +18,19 @@ const OUR_NAMES = /^(localhost\/)?ags-(skeleton|project|base|debian):/;
 export async function imageItems(world: World, entries: readonly TaskEntry[]): Promise<CleanupItem[]> {
   const { findAnyEngine } = await import('../sandbox/find-engine.ts');
   const { ENGINE_NAMES } = await import('../sandbox/engine-kinds.ts');
-  const { ownImages, removeImage } = await import('../sandbox/engine-image.ts');
+  const { MAKER_LABEL, ownImages, removeImage } = await import('../sandbox/engine-image.ts');
   const { FAR_IMAGES } = await import('../sandbox/far-volume.ts');
+  const maker = (await import('../sandbox/owner.ts')).userMark();
   const used = new Set(entries.flatMap((entry) => (entry.kind === 'whole' ? (entry.stored.run.image?.id ?? []) : [])));
   const engines = ENGINE_NAMES.flatMap((name) => findAnyEngine(name, world, false) ?? []);
   const items = engines.map(async (engine) => {
     // One that does not answer keeps what it has: that is no reason to clean nothing up.
-    const mine = (await ownImages(engine).catch(() => [])).filter(({ what, labels, names }) =>
-      engine.far === null
-        ? names.every((name) => OUR_NAMES.test(name)) &&
-          (what === 'skeleton' || labels['ags.user'] === String(world.uid))
-        : names.some((name) => name.startsWith(FAR_IMAGES)),
+    const mine = (await ownImages(engine).catch(() => [])).filter(
+      ({ labels, names }) =>
+        labels[MAKER_LABEL] === maker &&
+        (engine.far === null
+          ? names.every((name) => OUR_NAMES.test(name))
+          : names.some((name) => name.startsWith(FAR_IMAGES))),
     );
     return unusedImages(mine, used, world.now().getTime(), existsSync).map(({ image, why }): CleanupItem => ({
       kind: 'image',

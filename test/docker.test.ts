@@ -1,10 +1,21 @@
 // test/docker.test.ts: what is particular to containers: what a killed runner leaves, what cleanup finds, what a plan shows.
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
+import { machineMark } from '../src/sandbox/owner.ts';
 import { ENGINE } from './conformance/docker-backend.ts';
 import { openEngine } from './conformance/engine-backend.ts';
 import { HAS_ENGINE } from './conformance/engine.ts';
@@ -19,6 +30,16 @@ afterEach(() => machine?.[Symbol.dispose]());
 
 const engine = (...args: string[]): string =>
   execFileSync(ENGINE.program, args, { env: ENGINE.env, encoding: 'utf8' }).trim();
+
+/** What root of this machine marks its own with. */
+const OURS = `${machineMark()}.0`;
+const processOf = (owner: string): string => /\d+(?=:)/.exec(owner)?.[0] ?? '';
+
+/** Who listens at its socket. */
+function enginePid(): string {
+  const ask = `my $s; socket($s, 1, 1, 0) && connect($s, pack 'Sa108', 1, $ARGV[0]) or die $!; print unpack 'i', getsockopt $s, 1, 17`;
+  return execFileSync('perl', ['-e', ask, ENGINE.socket ?? ''], { encoding: 'utf8' });
+}
 
 /** Containers of this task, volumes of ours and mounts for them. */
 function left(task: string): string[] {
@@ -59,6 +80,51 @@ test.runIf(HAS_ENGINE)('a container that ends before it has said anything is not
     rmSync(dir, { recursive: true, force: true });
   }
 });
+
+// For root everything that a container will see is mounted below /run for a moment, with a socket by which the command's streams and variables are handed over.
+test.runIf(HAS_ENGINE && CALLERS.length > 1)(
+  'what is mounted for a container of root while it starts is open to nobody else',
+  async () => {
+    const dir = mkdtempSync(join(PLACE, 'ags-look-'));
+    chmodSync(dir, 0o755);
+    const [program, script, seen] = [join(dir, 'docker'), join(dir, 'look'), join(dir, 'seen')];
+    // What there is, told by root, and then what an ordinary user can do with it; where the engine has its files, which is where most people are.
+    writeFileSync(
+      script,
+      `#!/bin/sh
+for _ in $(seq 100); do
+  found=$(find /run/ags-test-${process.pid}-* -maxdepth 3 | sort)
+  case "$found" in */gate/s*) break ;; esac
+  sleep 0.1
+done
+printf '%s\\n' "$found" | sed -n 's,.*/gate/s$,root sees the socket,p'
+setpriv --reuid 42424 --regid 42424 --clear-groups perl -MSocket -e '
+  for (@ARGV) {
+    opendir(my $d, $_) and print "listed $_\\n";
+    socket(my $s, AF_UNIX, SOCK_STREAM, 0);
+    m{/s$} && connect($s, sockaddr_un($_)) and print "met $_\\n";
+    lstat $_ and !m{^/run/[^/]+$} and print "saw $_\\n";
+  }' $found
+`,
+      { mode: 0o755 },
+    );
+    writeFileSync(
+      program,
+      `#!/bin/sh\ncase "$*" in *run*--detach*-agent*) nsenter --mount=/proc/${enginePid()}/ns/mnt ${script} >${seen} 2>&1 ;; esac\nexec ${ENGINE.program} "$@"\n`,
+      { mode: 0o755 },
+    );
+    using place = await createPlace(openEngine({ ...ENGINE, program }, { root: [], etc: [] }));
+    try {
+      // Whoever gets to the socket first is given what was meant for the container.
+      const sandbox = await place.start(['true']).catch((error: unknown) => String(error));
+      expect(readFileSync(seen, 'utf8')).toBe('root sees the socket\n');
+      expect(typeof sandbox === 'string' ? sandbox : await sandbox.done).toBe(0);
+      expect(readdirSync('/run').filter((name) => name.startsWith(`ags-test-${process.pid}-`))).toEqual([]);
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
+  },
+);
 
 describe.runIf(HAS_ENGINE).each(CALLERS)('for %s', (caller) => {
   test('an agent works in a container as it does natively, and so do its follow-up, its checks and its merge', async () => {
@@ -144,7 +210,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
       engine(
         'create',
         '--name',
-        `ags-cut-off-${process.pid}-${owner.split(':')[0]}-x${at}`,
+        `ags-cut-off-${process.pid}-${processOf(owner)}-x${at}`,
         '--label',
         'ags.run=cut-off',
         '--label',
@@ -157,10 +223,10 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     const here = /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0];
     const [dead, mine, elsewhere, foreign] = [
-      make('999999999:x:1:1', 0),
-      make(`${process.pid}:${boot}:${ticks}:${here}`, 1),
+      make(`${OURS}/999999999:x:1:1`, 0),
+      make(`${OURS}/${process.pid}:${boot}:${ticks}:${here}`, 1),
       // In another container that has the same engine, and counts its processes for itself.
-      make(`999999999:${boot}:1:1`, 2),
+      make(`${OURS}/999999999:${boot}:1:1`, 2),
       engine('create', image, '/nothing'),
     ];
     try {
@@ -173,20 +239,85 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
     }
   });
 
+  test('that was about to start leaves mounts, which a cleanup takes away without touching what was mounted', async () => {
+    machine = createMachine('root', { disk: PLACE });
+    machine.write('kept', 'x');
+    // The second as earlier builds had it.
+    const stages = ['', 'old'].map((how) => `/run/ags-cut${how}-${process.pid}-999999999-x`);
+    const places = stages.map((stage, at) => (at === 0 ? join(stage, 'd') : stage));
+    for (const place of places) {
+      mkdirSync(place, { recursive: true, mode: 0o700 });
+      execFileSync('mount', ['--bind', machine.project, place]);
+    }
+    try {
+      const { stdout } = await machine.ags(['cleanup', '--yes']);
+      expect(stages.map((stage) => [stdout.includes(stage), existsSync(stage)])).toEqual([
+        [true, false],
+        [true, false],
+      ]);
+      expect(machine.read('kept')).toBe('x');
+    } finally {
+      for (const place of places) spawnSync('umount', ['--lazy', place], { stdio: 'ignore' });
+    }
+  });
+
+  test('of another machine or another user is left alone, whether or not its process can be seen from here', async () => {
+    machine = createMachine('root', { disk: PLACE });
+    await machine.ags(['exec', '--backend', 'docker', '--network', 'off', '--', 'true']);
+    const image = engine('images', '--quiet', '--filter', 'label=ags.image=skeleton').split('\n')[0] ?? '';
+    const others = [
+      // The socket of an engine may lead to another machine, by ssh for example; there, others are root.
+      '0123456789abcdef.0/999999999:x:1:1',
+      // Whoever is in the group of the engine shares it, and may not see the processes of others.
+      `${machineMark()}.42424/999999999:x:1:1`,
+      `${OURS}0/999999999:x:1:1`,
+      // From before there were marks.
+      '999999999:x:1:1',
+    ].map((owner, at) =>
+      engine(
+        'create',
+        '--name',
+        `ags-theirs-${process.pid}-${processOf(owner)}-x${at}`,
+        '--label',
+        'ags.run=theirs',
+        '--label',
+        `ags.owner=${owner}`,
+        image,
+        '/nothing',
+      ),
+    );
+    try {
+      await machine.ags(['exec', '--backend', 'docker', '--network', 'off', '--', 'true']);
+      const cleanup = await machine.ags(['cleanup', '--yes']);
+      const there = engine('ps', '--all', '--quiet', '--no-trunc').split('\n');
+      expect(others.map((id) => there.includes(id))).toEqual([true, true, true, true]);
+      expect(cleanup.stdout).not.toContain('theirs');
+    } finally {
+      for (const id of others) spawnSync(ENGINE.program, ['rm', '--force', id], { env: ENGINE.env });
+    }
+  });
+
+  test('is marked with its machine and its user, as ags plan shows', async () => {
+    machine = createMachine('root', { disk: PLACE });
+    const { stdout } = await machine.ags(['plan', '--backend', 'docker', '--json', '--', 'true']);
+    const { argv } = JSON.parse(stdout) as { argv: string[] };
+    expect(argv.find((word) => word.startsWith('ags.owner='))).toMatch(new RegExp(`^ags\\.owner=${OURS}/\\d+:`));
+  });
+
   test("is left alone if it is somebody else's, whatever labels its image brings along, and whomever they name", async () => {
     using plain = tinyImage();
-    using bait = tinyImage({ says: ['LABEL ags.run=bait ags.owner=999999999:x:1:1'] });
+    using bait = tinyImage({ says: [`LABEL ags.run=bait ags.owner=${OURS}/999999999:x:1:1`] });
     machine = createMachine('root', { disk: PLACE });
     const [victim, marked] = [engine('create', plain.name, '/nothing'), engine('create', bait.name, '/nothing')];
     // What an image says of itself may have line breaks in it, and behind them what looks like another container.
-    const line = `${victim.slice(0, 12)}\tbait\t999999999:x:1:1`;
-    const named = `${victim.slice(0, 12)}\tags-x-999999999-x\t"bait"\t"999999999:x:1:1"`;
+    const line = `${victim.slice(0, 12)}\tbait\t${OURS}/999999999:x:1:1`;
+    const named = `${victim.slice(0, 12)}\tags-x-999999999-x\t"bait"\t"${OURS}/999999999:x:1:1"`;
     const liar = engine(
       'create',
       '--label',
       `ags.run=x\n${line}\n${named}\n`,
       '--label',
-      `ags.owner=999999999:x:1:1\n${named}`,
+      `ags.owner=${OURS}/999999999:x:1:1\n${named}`,
       bait.name,
       '/nothing',
     );

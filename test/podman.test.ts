@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { findEngine } from '../src/sandbox/find-engine.ts';
+import { machineMark } from '../src/sandbox/owner.ts';
 import { CALLERS, createMachine, giveTo, type Caller, type Machine } from './harness.ts';
 import { createPodmanUser, HAS_PODMAN, podman, type PodmanUser } from './podman-user.ts';
 
@@ -62,7 +63,7 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))(
           here,
           'create',
           '--name',
-          `ags-cut-off-${process.pid}-${owner.split(':')[0]}-x`,
+          `ags-cut-off-${process.pid}-${/\d+(?=:)/.exec(owner)?.[0]}-x`,
           '--label',
           'ags.run=cut-off',
           '--label',
@@ -73,10 +74,11 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))(
       const stat = readFileSync('/proc/self/stat', 'utf8');
       const ticks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
       const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+      const ours = `${machineMark()}.${here.uid}`;
       const [dead, mine, foreign] = [
-        create('999999999:x:1'),
-        create(`${process.pid}:${boot}:${ticks}`),
-        podman(here, 'create', '--label', 'ags.owner=999999999:x:1\n', image, '/nothing'),
+        create(`${ours}/999999999:x:1`),
+        create(`${ours}/${process.pid}:${boot}:${ticks}`),
+        podman(here, 'create', '--label', `ags.owner=${ours}/999999999:x:1\n`, image, '/nothing'),
       ];
       try {
         expect((await here.ags(['cleanup', '--yes'])).stdout).toContain('cut-off');

@@ -42,9 +42,9 @@ const GATE_CALLS = { x64: '157,292,47', arm64: '167,24,212' } as const;
 const HOLDER_CALLS = { x64: '157,126,46,47,119,117', arm64: '167,91,211,212,149,147' } as const;
 
 export const LABEL = 'ags.run';
-/** Who started it: process and start time. */
+/** Who started it: machine, user, process and start time (owner.ts). */
 export const OWNER_LABEL = 'ags.owner';
-/** Who started it from another machine: which, process and start time. An ags over there knows nothing of it, and leaves it alone. */
+/** Who started it from another machine: which, user, state directory, process and start time. An ags over there knows nothing of it, and leaves it alone. */
 export const FAR_LABEL = 'ags.far';
 
 export function agentArgs(input: ContainerInput): string[] {

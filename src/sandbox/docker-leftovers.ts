@@ -1,30 +1,13 @@
 // sandbox/docker-leftovers.ts: what a runner that was killed has left in the engine, and, for root, mounted for it.
 // Containers end by themselves when their runner does; one that was made but never started is what can stay.
-// Invariant: nothing is touched that does not carry our label and our name, or whose owner is alive. Labels alone prove nothing: an image
+// Invariant: nothing is touched that does not carry our label with our mark and our name, or whose owner is alive. Labels alone prove nothing: an image
 // brings its own to whatever anybody runs of it. What a container is called, no image can say.
-import { readdirSync, readlinkSync } from 'node:fs';
-import { isAlive, ownIdentity, type ProcessIdentity } from '../lib/liveness.ts';
+import { existsSync, readdirSync } from 'node:fs';
 import { run } from '../lib/process.ts';
 import { LABEL, OWNER_LABEL } from './docker-args.ts';
 import { askEngine, type Engine } from './engine.ts';
 import { ENGINE_KINDS } from './engine-kinds.ts';
-
-/** A process, the boot it belongs to, and where its number is its own: containers that share an engine count their processes apart. */
-export function ownerText({ pid, startTicks }: ProcessIdentity, namespace = pidNamespace()): string {
-  return `${pid}:${startTicks}:${namespace}`;
-}
-
-/** Only who counts processes as the owner did can tell; what others have made is left to them. */
-export function isOwnerGone(text: string): boolean {
-  const [pid = '', boot = '', ticks = '', namespace = ''] = text.split(':');
-  const own = ownIdentity().startTicks.split(':')[0];
-  if (boot === own && namespace !== pidNamespace()) return false;
-  return !isAlive({ pid: Number(pid), startTicks: `${boot}:${ticks}` });
-}
-
-function pidNamespace(): string {
-  return /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '';
-}
+import { isOurDead } from './owner.ts';
 
 export interface StaleContainer {
   readonly id: string;
@@ -40,15 +23,8 @@ export async function staleContainers(engine: Engine): Promise<readonly StaleCon
     .split('\n')
     .flatMap((line) => {
       const [id = '', name = '', run = '', owner = ''] = line.split('\t');
-      const who = readLabel(owner);
-      return isNameOf(name, who) && isOwnerGone(who) ? [{ id, run: readLabel(run) }] : [];
+      return isOurDead(name, readLabel(owner)) ? [{ id, run: readLabel(run) }] : [];
     });
-}
-
-/** Whoever made it put the same process into both. */
-export function isNameOf(name: string, owner: string): boolean {
-  const pid = /^\d+(?=:)/.exec(owner)?.[0];
-  return pid !== undefined && name.startsWith('ags-') && name.includes(`-${pid}-`);
 }
 
 /** As JSON: a label may have line breaks in it, behind which anything could follow. */
@@ -65,6 +41,11 @@ export async function removeStaleContainers(engine: Engine): Promise<void> {
 /** Volumes without a name go with it. */
 export async function removeContainer(engine: Engine, id: string): Promise<boolean> {
   return (await askEngine(engine, ['rm', '--force', '--volumes', id])).exitCode === 0;
+}
+
+/** Where it is mounted, in a directory that is closed to others. */
+export function stageIn(closed: string): string {
+  return `${closed}/d`;
 }
 
 /** Mounted for the moment in which a container starts. */
@@ -91,6 +72,8 @@ function readsAsAlive(pid: number): boolean {
 /** Never removed with what is below: it may still be mounted. */
 export async function removeStage(path: string): Promise<boolean> {
   const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
-  await run(['umount', '--lazy', path], { env });
-  return (await run(['rmdir', path], { env })).exitCode === 0;
+  // Earlier builds mounted it on the directory itself; where that is so, there is none below.
+  const below = stageIn(path);
+  await run(['umount', '--lazy', existsSync(below) ? below : path], { env });
+  return (await run(['rmdir', ...(existsSync(below) ? [below] : []), path], { env })).exitCode === 0;
 }

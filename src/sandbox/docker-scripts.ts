@@ -183,13 +183,15 @@ syswrite $status, qq({ "exit-code": $code }\\n);
 
 /**
  * For a caller that is root: everything the container will see is mounted where the engine finds it, for the moment in which
- * it starts. "off" takes it away again; the container keeps its own mounts of it.
+ * it starts. "off" takes it away again; the container keeps its own mounts of it. What is mounted brings its own mode along, so the
+ * directory that is closed to others is the one above: in there are root's files, and the socket at which streams are handed over.
  */
 export const STAGE = `use strict;
 my ($mount, $unshare, $setns, $umount) = map { $_ + 0 } split /,/, shift @ARGV;
 my ($how, $engine, $dir, $identity, $stage) = splice @ARGV, 0, 5;
+my ($closed) = $stage =~ m{^(.+)/};
 sub fail { my $why = $!; clear() if $how eq 'on'; $! = $why; print STDERR "$_[0]: $!\\n"; exit 96 }
-sub clear { my $at = "$stage\\0"; chdir '/'; syscall($umount, $at, 2); rmdir $stage }
+sub clear { my $at = "$stage\\0"; chdir '/'; syscall($umount, $at, 2); rmdir $stage; rmdir $closed }
 my ($to, $theirs);
 socket($to, 1, 1, 0) && connect($to, pack 'Sa108', 1, $engine) or fail("reach $engine");
 my ($pid) = unpack 'i', getsockopt $to, 1, 17;
@@ -200,7 +202,7 @@ my ($uid, $gid, $owner, $group) = split /,/, shift @ARGV;
 my $overlay = shift @ARGV;
 my @layers = splice @ARGV, 0, 2 * shift @ARGV;
 my @staged = splice @ARGV, 0, 3 * shift @ARGV;
-${MOUNT_SUBS}mkdir $stage, 0700 or fail("make $stage");
+${MOUNT_SUBS}mkdir($closed, 0700) && mkdir($stage, 0700) or fail("make $stage");
 mount($dir, $stage, '', 4096, '') && mount('', $stage, '', 0x40000, '') or fail('mount the run directory');
 chdir $stage or fail('enter the run directory');
 ${MOUNT_ALL}`;

@@ -7,6 +7,7 @@ import { run } from '../lib/process.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { SkeletonEntry } from './docker-mounts.ts';
 import { askEngine, tellEngine, type Engine } from './engine.ts';
+import { importArgs } from './engine-image.ts';
 
 interface User {
   readonly uid: number;
@@ -42,7 +43,7 @@ export async function ensureSkeleton(
     });
     if (packed.exitCode !== 0)
       throw new AgsError('backend.failed', `The image of the sandbox could not be packed: ${packed.stderr.trim()}`);
-    await tellEngine(engine, ['import', '--change', 'LABEL ags.image=skeleton', '-', name], packed.stdout);
+    await tellEngine(engine, [...importArgs('skeleton'), name], packed.stdout);
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }

@@ -1,12 +1,13 @@
 // sandbox/docker-stage.ts: for a caller that is root, the mounts of a sandbox stand where the engine finds them for the moment in
 // which the container starts: layers with their owner mapped to the sandbox's user, as the native backend has them.
-// Invariant: they stand in a directory of their own under /run, which nobody ever removes recursively.
+// Invariant: they stand in a directory of their own under /run, which nobody but root may enter, and which nobody ever removes recursively.
 import { existsSync } from 'node:fs';
 import { run } from '../lib/process.ts';
 import { directoryIdentity } from '../lib/files.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import type { DockerOptions } from './docker.ts';
+import { stageIn } from './docker-leftovers.ts';
 import { STAGE } from './docker-scripts.ts';
 import { overlayOptions, type StagedPath } from './staging.ts';
 
@@ -28,7 +29,7 @@ export function stageArgv(options: DockerOptions, spec: SandboxSpec, staged: rea
 }
 
 export function stagePlace({ name }: Pick<DockerOptions, 'name'>): string {
-  return `/run/${name}`;
+  return stageIn(`/run/${name}`);
 }
 
 export async function stageOn(argv: readonly string[]): Promise<void> {

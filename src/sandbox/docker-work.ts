@@ -3,14 +3,14 @@
 // Invariant: they stand apart from the runs, so that whatever is left in one keeps nothing else from being removed.
 import { existsSync, lstatSync, readlinkSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ownIdentity } from '../lib/liveness.ts';
 import { bindArgs, type SkeletonEntry } from './docker-mounts.ts';
 import { common } from './docker-args.ts';
-import { ofTheDead, ownerText } from './docker-leftovers.ts';
+import { ofTheDead } from './docker-leftovers.ts';
 import { ensureSkeleton, skeletonName } from './docker-skeleton.ts';
 import { askEngine, type Engine } from './engine.ts';
 import { ENGINE_KINDS } from './engine-kinds.ts';
 import { SYSTEM_DIRS } from './machine.ts';
+import { ownerText } from './owner.ts';
 
 /** No process of ours stands for them any more. */
 export function staleWork(workRoot: string): readonly string[] {
@@ -30,7 +30,7 @@ export async function removeWork(engine: Engine, workRoot: string, names: readon
   await askEngine(engine, [
     'run',
     ...common(
-      { run: 'tidy', owner: ownerText(ownIdentity()), kind, rootless: engine.rootless },
+      { run: 'tidy', owner: ownerText(), kind, rootless: engine.rootless },
       `ags-tidy-${process.pid}-${Date.now().toString(36)}`,
     ),
     '--network',

@@ -7,12 +7,11 @@ import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { directoryIdentity } from '../lib/files.ts';
-import { ownIdentity } from '../lib/liveness.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import type { Backend, OnDoor, Sandbox, Stdio } from './backend.ts';
 import { agentArgs, holderArgs, type ContainerInput } from './docker-args.ts';
-import { ownerText, removeStaleContainers } from './docker-leftovers.ts';
+import { removeStaleContainers } from './docker-leftovers.ts';
 import { overlayOf, skeletonOf } from './docker-mounts.ts';
 import { prepareContainer } from './docker-prepare.ts';
 import { unprotectedBy } from './docker-protection.ts';
@@ -26,6 +25,7 @@ import { ENGINE_KINDS } from './engine-kinds.ts';
 import { roomArgv, tmpfsPlace } from './engine-room.ts';
 import { grantableArgv, holds, prlimitArgv, type LimitHost } from './limits.ts';
 import { perlInside } from './interpreter.ts';
+import { ownerText } from './owner.ts';
 import { attach, feed, openStatus } from './native-attach.ts';
 import { DESCRIPTORS, doorList } from './native-launch.ts';
 import { SYSTEM_PATH, withoutStrangers, type StdioList } from './native.ts';
@@ -50,6 +50,8 @@ export interface DockerOptions {
   readonly name: string;
   /** On the file system of the run: here are the work directories of overlays that the engine mounts, which fills them as root. */
   readonly workRoot: string;
+  /** Where it is kept what has to come back from another machine. */
+  readonly stateDir: string;
 }
 
 export interface DockerPlan {
@@ -194,7 +196,7 @@ export function planDocker(
     run: options.runMark,
     rootless: engine.rootless,
     counts: holds(options.limitHost.cgroup, 'memory'),
-    owner: ownerText(ownIdentity()),
+    owner: ownerText(),
     image: spec.root.kind === 'image' ? spec.root.id : skeleton,
     skeleton,
     perl: perlInside(spec.root, options.perl),

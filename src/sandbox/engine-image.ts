@@ -2,6 +2,7 @@
 import { AgsError } from '../protocol/errors.ts';
 import { askEngine, tellEngine, type Engine } from './engine.ts';
 import { readImage, type Image } from './image.ts';
+import { userMark } from './owner.ts';
 
 /** null: the engine does not have it. */
 export async function inspectImage(engine: Engine, reference: string): Promise<Image | null> {
@@ -20,6 +21,16 @@ function readList(answer: Buffer): unknown[] {
 
 /** Every image that ags has made says what it is. */
 export const IMAGE_LABEL = 'ags.image';
+
+/** Which user of which machine made it: only they know whether it is still needed (owner.ts). */
+export const MAKER_LABEL = 'ags.maker';
+
+/** For an image of ours that is imported: what it is, and who made it. */
+export function importArgs(what: string): string[] {
+  // Each for itself: for Podman one line has one label, whose value is all the rest.
+  const labels = [`${IMAGE_LABEL}=${what}`, `${MAKER_LABEL}=${userMark()}`];
+  return ['import', ...labels.flatMap((label) => ['--change', `LABEL ${label}`]), '-'];
+}
 
 export interface OwnImage extends Image {
   readonly what: string;

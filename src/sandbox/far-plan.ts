@@ -9,9 +9,9 @@ import { ENGINE_KINDS } from './engine-kinds.ts';
 import { ferryArgs, relayArgs, type FarPlace } from './far-args.ts';
 import type { Cargo } from './far-cargo.ts';
 import { FERRY_IN } from './far-scripts.ts';
-import { farOwner } from './far-volume.ts';
 import { perlInside } from './interpreter.ts';
 import { prlimitArgv } from './limits.ts';
+import { ownerText, stateMark } from './owner.ts';
 
 export interface PlannedCargo {
   readonly list: readonly Cargo[];
@@ -109,7 +109,7 @@ export function planFar(options: DockerOptions, spec: SandboxSpec): FarPlan {
     volume: options.name,
     mountpoint: `/<${options.name}>`,
     run: options.runMark,
-    owner: farOwner(),
+    owner: ownerText(stateMark(options.stateDir)),
     image: 'ags-skeleton:far',
     arch: options.arch,
     user: spec.user,

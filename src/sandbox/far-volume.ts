@@ -5,23 +5,24 @@
 import { createHash } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { replaceFile } from '../lib/files.ts';
-import { isAlive, ownIdentity, type ProcessIdentity } from '../lib/liveness.ts';
+import { isAlive, type ProcessIdentity } from '../lib/liveness.ts';
 import { tryLock } from '../lib/lock.ts';
 import { run } from '../lib/process.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { FAR_MEMO } from './backend.ts';
 import { FAR_LABEL, LABEL } from './docker-args.ts';
-import { isNameOf, isOwnerGone, ownerText, readLabel } from './docker-leftovers.ts';
+import { readLabel } from './docker-leftovers.ts';
 import { askEngine, engineArgv, engineRefused, tellEngine, type Engine } from './engine.ts';
+import { importArgs } from './engine-image.ts';
 import { ENGINE_KINDS } from './engine-kinds.ts';
 import { ferryArgs, type FarPlace } from './far-args.ts';
 import { packCargo, unpackCargo, type Cargo } from './far-cargo.ts';
 import { FERRY_IN, FERRY_OUT } from './far-scripts.ts';
+import { isOurDead, stateMark } from './owner.ts';
 
 /** What has to come back, and from where. */
 export interface FarMemo {
@@ -32,22 +33,6 @@ export interface FarMemo {
   readonly maxBytes: number;
   /** Whose sandbox it is. */
   readonly runner: ProcessIdentity;
-}
-
-/** This machine among those that use an engine; which one it is, is nobody's business. */
-export function machineMark(): string {
-  const id = existsSync('/etc/machine-id') ? readFileSync('/etc/machine-id', 'utf8') : hostname();
-  return createHash('sha256').update(`ags ${id}`).digest('hex').slice(0, 16);
-}
-
-export function farOwner(): string {
-  return `${machineMark()}/${ownerText(ownIdentity())}`;
-}
-
-/** Somebody on this machine who is dead; what others have is theirs. */
-function isOurDead(name: string, owner: string): boolean {
-  const [machine, who = ''] = owner.split('/');
-  return machine === machineMark() && isNameOf(name, who) && isOwnerGone(who);
 }
 
 /** How the names of such images begin. */
@@ -81,7 +66,7 @@ export async function ensureFarImage(engine: Engine, interpreter: string): Promi
     );
   const name = `${FAR_IMAGES}${createHash('sha256').update(packed.stdout).digest('hex').slice(0, 32)}`;
   if ((await askEngine(engine, ['image', 'inspect', '--format', '.', name])).exitCode !== 0)
-    await tellEngine(engine, ['import', '--change', 'LABEL ags.image=skeleton', '-', name], packed.stdout);
+    await tellEngine(engine, [...importArgs('skeleton'), name], packed.stdout);
   return name;
 }
 
@@ -91,7 +76,7 @@ export async function sendCargo(
   place: Omit<FarPlace, 'mountpoint'>,
   cargo: readonly Cargo[],
 ): Promise<FarPlace> {
-  const labels = ['--label', `${LABEL}=${place.run}`, '--label', `${FAR_LABEL}=${farOwner()}`];
+  const labels = ['--label', `${LABEL}=${place.run}`, '--label', `${FAR_LABEL}=${place.owner}`];
   await tellEngine(engine, ['volume', 'create', ...labels, place.volume]);
   try {
     const mountpoint = await tellEngine(engine, ['volume', 'inspect', '--format', '{{.Mountpoint}}', place.volume]);
@@ -206,8 +191,12 @@ export interface FarLeftover {
   readonly run: string;
 }
 
-/** What dead processes of this machine have left there. Volumes may hold work. */
-export async function farLeftovers(engine: Engine): Promise<readonly FarLeftover[]> {
+/**
+ * What dead processes that had this state directory have left there. Volumes may hold work, and whether it is waited for is known in that directory
+ * alone: what another user, or the same with another directory, has there is theirs. So is what an earlier build left, which did not say whose it was.
+ */
+export async function farLeftovers(engine: Engine, stateDir: string): Promise<readonly FarLeftover[]> {
+  const mark = stateMark(stateDir);
   const { label } = ENGINE_KINDS.docker;
   const filter = ['--filter', `label=${FAR_LABEL}`, '--format'];
   const list = async (kind: FarLeftover['kind'], args: readonly string[], name: string): Promise<FarLeftover[]> =>
@@ -215,8 +204,8 @@ export async function farLeftovers(engine: Engine): Promise<readonly FarLeftover
       .toString('utf8')
       .split('\n')
       .flatMap((line) => {
-        const [id = '', mark = '', owner = ''] = line.split('\t');
-        return isOurDead(id, readLabel(owner)) ? [{ kind, id, run: readLabel(mark) }] : [];
+        const [id = '', run = '', owner = ''] = line.split('\t');
+        return isOurDead(id, readLabel(owner), mark) ? [{ kind, id, run: readLabel(run) }] : [];
       });
   return [...(await list('container', ['ps', '--all'], 'Names')), ...(await list('volume', ['volume', 'ls'], 'Name'))];
 }

@@ -19,8 +19,9 @@ import { checkFarEngine } from './far-engine.ts';
 import { containerInput, planCargo, type PlannedCargo } from './far-plan.ts';
 import { farUnprotected } from './far-protection.ts';
 import { describeStreams, joinStreams } from './far-streams.ts';
-import { bringBack, ensureFarImage, farLeftovers, farOwner, sendCargo, writeMemo } from './far-volume.ts';
+import { bringBack, ensureFarImage, farLeftovers, sendCargo, writeMemo } from './far-volume.ts';
 import { doorList } from './native-launch.ts';
+import { ownerText, stateMark } from './owner.ts';
 import { seccompFilter } from './seccomp.ts';
 
 /** Until the gate is there: files have arrived by then. */
@@ -35,13 +36,13 @@ export function createFar(options: DockerOptions): Backend {
       // What an earlier one of this run left there comes first: it would be written over.
       await bringBack(runDir);
       const cargo = planCargo(spec);
-      await Promise.all([checkFarEngine(engine, options.arch), removeDeadContainers(engine)]);
+      await Promise.all([checkFarEngine(engine, options.arch), removeDeadContainers(options)]);
       const place = await sendCargo(
         engine,
         {
           volume: options.name,
           run: options.runMark,
-          owner: farOwner(),
+          owner: ownerText(stateMark(options.stateDir)),
           image: await ensureFarImage(engine, options.interpreter ?? ''),
           arch: options.arch,
           user: spec.user,
@@ -66,8 +67,8 @@ export function createFar(options: DockerOptions): Backend {
   };
 }
 
-async function removeDeadContainers(engine: Engine): Promise<void> {
-  const dead = (await farLeftovers(engine)).filter(({ kind }) => kind === 'container');
+async function removeDeadContainers({ engine, stateDir }: DockerOptions): Promise<void> {
+  const dead = (await farLeftovers(engine, stateDir)).filter(({ kind }) => kind === 'container');
   for (const { id } of dead) await askEngine(engine, ['rm', '--force', '--volumes', id]);
 }
 

@@ -5,12 +5,11 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { ownIdentity } from '../lib/liveness.ts';
 import { visible } from '../lib/sanitize.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { Door, Limits } from '../protocol/spec.ts';
 import type { OnDoor } from './backend.ts';
-import { ownerText, removeStaleContainers } from './docker-leftovers.ts';
+import { removeStaleContainers } from './docker-leftovers.ts';
 import { ensureSkeleton, skeletonName } from './docker-skeleton.ts';
 import { receiveDoors } from './doors.ts';
 import { containerGone, tellEngine, type Engine } from './engine.ts';
@@ -30,6 +29,7 @@ import { INNER_USERS, INNER_USHER } from './inner-scripts.ts';
 import { SYSTEM_DIRS } from './machine.ts';
 import { doorList } from './native-launch.ts';
 import { SYSTEM_PATH } from './native.ts';
+import { ownerText } from './owner.ts';
 import { engineFilter } from './seccomp.ts';
 
 export interface InnerOptions extends EngineRun {
@@ -171,7 +171,7 @@ export function planInner(options: Omit<InnerOptions, 'onDoor' | 'onPorts' | 'tr
   const input: InnerInput = {
     name: options.name,
     run: options.runMark,
-    owner: ownerText(ownIdentity()),
+    owner: ownerText(),
     image: skeletonName(skeleton, { uid: INNER_BASE, gid: INNER_BASE }),
     arch: options.arch,
     perl: options.perl,

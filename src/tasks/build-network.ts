@@ -5,15 +5,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { NetworkPolicy } from '../protocol/network.ts';
-import { ownIdentity } from '../lib/liveness.ts';
 import { LABEL, OWNER_LABEL } from '../sandbox/docker-args.ts';
-import { ownerText } from '../sandbox/docker-leftovers.ts';
 import { buildRoomArgv } from '../sandbox/build-room.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import { tellEngine, type Engine } from '../sandbox/engine.ts';
 import type { Surroundings } from '../sandbox/engine-build.ts';
 import { ENGINE_KINDS, PROXY_VARIABLES } from '../sandbox/engine-kinds.ts';
 import { findProgram } from '../sandbox/host.ts';
+import { ownerText } from '../sandbox/owner.ts';
 import { runApart } from './apart.ts';
 import { PROXY_PORT } from './network-plan.ts';
 import type { DeniedHost } from './run-network.ts';
@@ -63,7 +62,7 @@ export async function withBuildNetwork<T>(
 }
 
 async function findHolder(engine: Engine): Promise<string> {
-  const mine = ['--filter', `label=${LABEL}=${NAME}`, '--filter', `label=${OWNER_LABEL}=${ownerText(ownIdentity())}`];
+  const mine = ['--filter', `label=${LABEL}=${NAME}`, '--filter', `label=${OWNER_LABEL}=${ownerText()}`];
   const names = (await tellEngine(engine, ['ps', ...mine, '--format', '{{.Names}}'])).split('\n');
   const holder = names.find((name) => name.endsWith('-net'));
   if (holder === undefined) throw new AgsError('image.failed', 'The network of the build is not there.');

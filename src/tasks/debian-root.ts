@@ -2,7 +2,7 @@
 // this machine; their scripts run as root of a directory, or, for an ordinary user, of a namespace.
 import { AgsError } from '../protocol/errors.ts';
 import { findProgram } from '../sandbox/host.ts';
-import { inspectImage, IMAGE_LABEL } from '../sandbox/engine-image.ts';
+import { importArgs, inspectImage } from '../sandbox/engine-image.ts';
 import { tellSlowly } from '../sandbox/engine-build.ts';
 import type { Engine } from '../sandbox/engine.ts';
 import type { Image } from '../sandbox/image.ts';
@@ -35,12 +35,10 @@ export async function debianImage(
       value !== undefined && (/_proxy$/i.test(name) || name === 'HOME') ? [[name, value]] : [],
     ),
   );
-  const { exitCode, last } = await tellSlowly(
-    engine,
-    ['import', '--change', `LABEL ${IMAGE_LABEL}=debian ags.user=${world.uid}`, '-', NAME],
-    () => undefined,
-    { argv, env: { ...env, PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8' } },
-  );
+  const { exitCode, last } = await tellSlowly(engine, [...importArgs('debian'), NAME], () => undefined, {
+    argv,
+    env: { ...env, PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8' },
+  });
   const made = exitCode === 0 ? await inspectImage(engine, NAME) : null;
   if (made !== null) return made;
   throw new AgsError('image.failed', `mmdebstrap ended with ${exitCode}.\n${last.slice(-6).join('\n')}`);

@@ -47,7 +47,7 @@ export async function engineItems(world: World): Promise<CleanupItem[]> {
   ];
 }
 
-/** On an engine on another machine: what dead processes of this one have left there. What a task still waits for stays. */
+/** On an engine on another machine: what dead processes with this state directory have left there. What a task in it still waits for stays. */
 async function farItems(world: World): Promise<CleanupItem[]> {
   const { findAnyEngine } = await import('../sandbox/find-engine.ts');
   const engine = findAnyEngine('docker', world, false);
@@ -56,7 +56,7 @@ async function farItems(world: World): Promise<CleanupItem[]> {
   const { removeContainer } = await import('../sandbox/docker-leftovers.ts');
   const waited = (run: string): string | undefined =>
     run.includes('/') ? undefined : readMemo(taskPaths(world.stateDir, run).runDir)?.place.volume;
-  return (await farLeftovers(engine))
+  return (await farLeftovers(engine, world.stateDir))
     .filter(({ kind, id, run }) => kind === 'container' || waited(run) !== id)
     .map(({ kind, id, run }): CleanupItem => ({
       kind: kind === 'container' ? 'container' : 'directory',

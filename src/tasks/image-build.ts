@@ -10,10 +10,11 @@ import { visible } from '../lib/sanitize.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { NetworkPolicy } from '../protocol/network.ts';
 import { tellSlowly } from '../sandbox/engine-build.ts';
-import { IMAGE_LABEL, inspectImage } from '../sandbox/engine-image.ts';
+import { IMAGE_LABEL, inspectImage, MAKER_LABEL } from '../sandbox/engine-image.ts';
 import type { Engine } from '../sandbox/engine.ts';
 import { ENGINE_KINDS } from '../sandbox/engine-kinds.ts';
 import type { Image } from '../sandbox/image.ts';
+import { userMark } from '../sandbox/owner.ts';
 import { makeApart } from './apart.ts';
 import { BASE_IMAGE, baseDockerfile, DEBIAN } from './base-image.ts';
 import { withBuildNetwork } from './build-network.ts';
@@ -186,6 +187,8 @@ async function build(world: World, engine: Engine, recipe: Recipe): Promise<Buil
     'ags.key': recipe.key,
     'ags.user': String(world.uid),
   };
+  // Not a part of what it was made from: an image from before there were such marks need not be made again.
+  const marked = { ...labels, [MAKER_LABEL]: userMark() };
   const there = await inspectImage(engine, reference);
   const same = there !== null && Object.entries(labels).every(([name, value]) => there.labels[name] === value);
   if (there !== null && same && !options.noCache && !options.pull) return { image: there, already: true };
@@ -205,11 +208,11 @@ async function build(world: World, engine: Engine, recipe: Recipe): Promise<Buil
           '--force-rm',
           ...network.args,
           ...recipe.args,
-          ...Object.entries(labels).flatMap(([name, value]) => ['--label', `${name}=${value}`]),
+          ...Object.entries(marked).flatMap(([name, value]) => ['--label', `${name}=${value}`]),
           ...(options.noCache ? ['--no-cache'] : []),
           '-',
         ],
-        (line) => tellStep(line, Object.keys(labels).length, options),
+        (line) => tellStep(line, Object.keys(marked).length, options),
         { argv: packArgv(dir, Object.keys(own), recipe.context), env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' } },
         network,
       ),

@@ -38,7 +38,8 @@ export async function containerOptions(
   const { ensureInterpreter } = await import('../sandbox/interpreter.ts');
   const interpreter = root.kind === 'image' ? await ensureInterpreter(perl, world.cacheDir) : null;
   const workRoot = engineWorkDirs(world).find((dir) => isWithin(options.runDir, dirname(dir))) ?? options.runDir;
-  return { ...options, engine, perl, interpreter, name, workRoot, ipv6: existsSync('/proc/sys/net/ipv6') };
+  const ipv6 = existsSync('/proc/sys/net/ipv6');
+  return { ...options, engine, perl, interpreter, name, workRoot, stateDir: world.stateDir, ipv6 };
 }
 
 /** One on each file system that a run may be on. */

@@ -1,6 +1,7 @@
 // tasks/unused-images.ts: for `ags cleanup`: images that ags has made and that nothing names any more.
-// Invariant: only what carries our label, has no name but ours and was made by this user is touched: an image that stands on one of ours has its labels too, and may
-// have no name at all; then the last step that made it has to be one of ours. The base image and the newest image of a project that is there stay, and so does
+// Invariant: only what carries our label, has no name but ours and was made by this user of this machine is touched: an image that stands on one of ours has its labels too, and may
+// have no name at all; then the last step that made it has to be one of ours. Whether the project of another machine is there cannot be seen from here, whatever way its engine is reached by.
+// Images of builds that did not say who made them stay until "ags image rm". The base image and the newest image of a project that is there stay, and so does
 // whatever a task stands on. On another machine others have images too, of projects that are not here: nothing but what carried our files there is touched.
 import { existsSync } from 'node:fs';
 import type { OwnImage } from '../sandbox/engine-image.ts';
@@ -18,21 +19,20 @@ const OUR_NAMES = /^(localhost\/)?ags-(skeleton|project|base|debian)[:@]/;
 export async function imageItems(world: World, entries: readonly TaskEntry[]): Promise<CleanupItem[]> {
   const { findAnyEngine } = await import('../sandbox/find-engine.ts');
   const { ENGINE_NAMES } = await import('../sandbox/engine-kinds.ts');
-  const { imageSteps, ownImages, removeImage } = await import('../sandbox/engine-image.ts');
+  const { imageSteps, MAKER_LABEL, ownImages, removeImage } = await import('../sandbox/engine-image.ts');
   const { FAR_IMAGES } = await import('../sandbox/far-volume.ts');
+  const maker = (await import('../sandbox/owner.ts')).userMark();
   const used = new Set(entries.flatMap((entry) => (entry.kind === 'whole' ? (entry.stored.run.image?.id ?? []) : [])));
   const engines = ENGINE_NAMES.flatMap((name) => findAnyEngine(name, world, false) ?? []);
   const items = engines.map(async (engine) => {
     // One that does not answer keeps what it has: that is no reason to clean nothing up.
-    const all = await ownImages(engine).catch(() => []);
+    const all = (await ownImages(engine).catch(() => [])).filter(({ labels }) => labels[MAKER_LABEL] === maker);
     const mine: OwnImage[] = [];
     for (const image of all) {
-      const { what, labels, names } = image;
       const ours =
         engine.far === null
-          ? (what === 'skeleton' || labels['ags.user'] === String(world.uid)) &&
-            (hasOurNames(image) ?? isOurWork(image, await imageSteps(engine, image.id)))
-          : names.some((name) => name.startsWith(FAR_IMAGES));
+          ? (hasOurNames(image) ?? isOurWork(image, await imageSteps(engine, image.id)))
+          : image.names.some((name) => name.startsWith(FAR_IMAGES));
       if (ours) mine.push(image);
     }
     return unusedImages(mine, used, world.now().getTime(), existsSync).map(({ image, why }): CleanupItem => ({

@@ -44,6 +44,7 @@ export function openEngine(engine: Engine, own: NonNullable<Open['own']>, create
           ipv6: existsSync('/proc/sys/net/ipv6'),
           runMark: 'conformance',
           workRoot: join(directory, '..', 'engine-work'),
+          stateDir: join(directory, '..', 'state'),
           name: `ags-test-${process.pid}-${count++}`,
         }).start(spec, command, stdio, onDoor),
     };

@@ -101,8 +101,23 @@ if (HAS_FAR) {
       child.kill('SIGKILL');
       await untilTrue(() => far.left().length === 1);
       const [task = ''] = machine.tasks();
-      // What a task waits for is no leftover.
-      await machine.ags(['cleanup'], { env: far.env, timeoutMs: SECONDS });
+      // What a task waits for is no leftover, least of all for whoever does not know the task: another user of this machine, or the same with
+      // another state directory.
+      using stranger = createMachine('user', { disk: true });
+      const cleanup = (who: Machine, more: Record<string, string> = {}) =>
+        who.ags(['cleanup', '--yes'], { env: { ...far.env, ...more }, timeoutMs: SECONDS });
+      const [volume = ''] = far.left();
+      const cleanups = [
+        await cleanup(machine),
+        await cleanup(stranger),
+        await cleanup(machine, { XDG_STATE_HOME: join(machine.root, 'elsewhere') }),
+      ];
+      expect(cleanups.map(({ code, stdout }) => [code, stdout.includes(volume)])).toEqual([
+        [0, false],
+        [0, false],
+        [0, false],
+      ]);
+      expect(far.left()).toEqual([volume]);
       const diff = await machine.ags(['diff', task], { timeoutMs: SECONDS });
       expect(diff.stdout).toContain('+kept');
       expect(far.left()).toEqual([]);

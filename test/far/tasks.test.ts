@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { machineMark } from '../../src/sandbox/owner.ts';
 import { createWorld, ORIGIN } from '../gateway/fixture.ts';
 import { given, until } from '../given.ts';
 import { createMachine } from '../harness.ts';
@@ -184,9 +185,11 @@ if (HAS_FAR) {
       const tags = (): string[] =>
         far.docker('image', 'ls', '--format', '{{.Repository}}:{{.Tag}}').trim().split('\n').toSorted();
       const young = tags().find((tag) => tag.startsWith('ags-skeleton:far-')) ?? '';
-      for (const name of ['ags-skeleton:far-old', 'ags-skeleton:theirs']) loadOld(far, young, name, machine.root);
+      const [ours, theirs] = [`${machineMark()}.0`, '0123456789abcdef.0'];
+      const old = { 'far-old': ours, theirs: ours, 'far-theirs': theirs, 'far-neighbour': `${machineMark()}.42424` };
+      for (const [tag, maker] of Object.entries(old)) loadOld(far, young, `ags-skeleton:${tag}`, maker, machine.root);
       const before = tags();
-      expect(before).toEqual(expect.arrayContaining([young, 'ags-skeleton:far-old', 'ags-skeleton:theirs']));
+      expect(before).toEqual(expect.arrayContaining([young, ...Object.keys(old).map((tag) => `ags-skeleton:${tag}`)]));
       const done = await machine.ags(['cleanup'], { env: far.env, timeoutMs: SECONDS });
       expect(done.stdout).toContain(`ags-skeleton:far-old at ${far.address}`);
       expect(tags()).toEqual(before.filter((tag) => tag !== 'ags-skeleton:far-old'));
@@ -195,12 +198,12 @@ if (HAS_FAR) {
   );
 } else test.skip('no second engine can be started here', () => undefined);
 
-/** The same image under another name, made long ago. */
-function loadOld(far: FarEngine, from: string, name: string, directory: string): void {
+/** The same image under another name, made long ago, by somebody. */
+function loadOld(far: FarEngine, from: string, name: string, maker: string, directory: string): void {
   const script = `set -e; mkdir "$2"; cd "$2"; docker save "$1" | tar -x; rm -f repositories
-sed -i 's/"created":"[^"]*"/"created":"2020-01-01T00:00:00Z"/g; s/"comment":"[^"]*"/"comment":"'"\${3#*:}"'"/g' *.json; sed -i "s#$1#$3#" manifest.json; tar -c . | docker load`;
+sed -i 's/"created":"[^"]*"/"created":"2020-01-01T00:00:00Z"/g; s/"comment":"[^"]*"/"comment":"'"\${3#*:}"'"/g; s/"ags.maker":"[^"]*"/"ags.maker":"'"$4"'"/g' *.json; sed -i "s#$1#$3#" manifest.json; tar -c . | docker load`;
   writeFileSync(join(directory, 'load'), script);
-  execFileSync('sh', [join(directory, 'load'), from, join(directory, name.replace(':', '-')), name], {
+  execFileSync('sh', [join(directory, 'load'), from, join(directory, name.replace(':', '-')), name, maker], {
     env: { PATH: process.env['PATH'], HOME: directory, ...far.env },
     stdio: 'pipe',
   });

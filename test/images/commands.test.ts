@@ -1,9 +1,12 @@
 // test/images/commands.test.ts: images by the command line: which one, pinned, built, listed, removed, and what is refused.
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { machineMark, userMark } from '../../src/sandbox/owner.ts';
+import { ENGINE } from '../conformance/docker-backend.ts';
 import { HAS_ENGINE } from '../conformance/engine.ts';
 import { createMachine, type Machine } from '../harness.ts';
 import { engine, tinyImage } from './tiny-image.ts';
@@ -159,7 +162,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
       expect(mine).toHaveLength(2);
       // The older one has been replaced.
       // Whoever builds upon one of ours has our labels, and names of their own.
-      using derived = tinyImage({ says: ['LABEL ags.image=project ags.user=0 ags.project=/nowhere'] });
+      using derived = tinyImage({ says: [`LABEL ags.image=project ags.maker=${userMark()} ags.project=/nowhere`] });
       // Or no name at all.
       const container = engine('create', mine[0]?.reference ?? '', 'x').trim();
       const nameless = engine('commit', '--change', 'LABEL ags.project=/nowhere', container).trim();
@@ -183,6 +186,26 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
     }
     expect(readdirSync(join(at.home, '.cache/ags')).filter((name) => /^(build|\.apart)-/.test(name))).toEqual([]);
   }, 120_000);
+
+  test('cleanup leaves what another user or another machine has made with the same engine, of projects that are not here', async () => {
+    start({});
+    const makers = ['0123456789abcdef.0', `${machineMark()}.42424`, userMark()];
+    const names = makers.map((_, at) => `ags-project:test-${process.pid}-${at}`);
+    makers.forEach((maker, at) => {
+      const label = `LABEL ags.image=project ags.user=0 ags.maker=${maker} ags.project=/nowhere`;
+      // An archive without a file in it.
+      const input = Buffer.alloc(10_240);
+      execFileSync(ENGINE.program, ['import', '--change', label, '-', names[at] ?? ''], { env: ENGINE.env, input });
+    });
+    try {
+      const { stdout } = await machine.ags(['cleanup', '--yes']);
+      expect(names.map((name) => stdout.includes(name))).toEqual([false, false, true]);
+      const there = engine('image', 'ls', '--format', '{{.Repository}}:{{.Tag}}').split('\n');
+      expect(names.map((name) => there.includes(name))).toEqual([true, true, false]);
+    } finally {
+      for (const name of names) spawnSync(ENGINE.program, ['image', 'rm', '--force', name], { env: ENGINE.env });
+    }
+  });
 
   test('a build does not let the engine fetch from this machine or past the rules, by a line of its own or of an image', async () => {
     let asked = 0;

@@ -1,7 +1,7 @@
 // tasks/native-options.ts: what the native backend has to know of this machine to start one spec.
 import { existsSync, statSync } from 'node:fs';
 import type { SandboxSpec } from '../protocol/spec.ts';
-import { chooseStage, ensureWhiteout } from '../sandbox/host.ts';
+import { chooseStage, ensureWhiteout, type NativeHost } from '../sandbox/host.ts';
 import type { NativeOptions } from '../sandbox/native.ts';
 import type { RunPlan } from './prepare.ts';
 import type { World } from './world.ts';
@@ -29,7 +29,7 @@ export async function nativeOptions(
     arch: plan.host.arch,
     programs: plan.host.programs,
     stage: world.uid === 0 ? chooseStage([...sources, runDir]) : '',
-    limitHost: hasGroup(cgroup) ? plan.host.limitHost : { ...plan.host.limitHost, cgroup: NO_GROUP },
+    limitHost: hasGroup(plan.host, cgroup) ? plan.host.limitHost : { ...plan.host.limitHost, cgroup: NO_GROUP },
     overlays: plan.overlays,
     namespaces: plan.namespaces,
     cgroup,
@@ -39,8 +39,9 @@ export async function nativeOptions(
 
 const NO_GROUP = { kind: 'none', why: 'it was started without one' } as const;
 
-function hasGroup({ files, prefix }: NativeOptions['cgroup']): boolean {
-  return files.length > 0 || prefix.length > 0;
+/** An engine makes them itself. */
+function hasGroup({ cgroupPlan }: NativeHost, { files, prefix }: NativeOptions['cgroup']): boolean {
+  return cgroupPlan.kind === 'engine' || files.length > 0 || prefix.length > 0;
 }
 
 /** Root may work in somebody else's project: its files must belong to the sandbox's user all the same. Inside it has its own path. */

@@ -5,6 +5,7 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   truncateSync,
@@ -313,3 +314,36 @@ test.runIf(CALLERS.includes('root'))("in somebody else's repository root leaves 
   expect(foreign).toBe('');
   expect(task.commit).toHaveLength(40);
 });
+
+test('a program that is killed while it reads the commits of an agent is asked again, and they are kept', async () => {
+  using machine = createMachine(CALLERS[0] ?? 'user');
+  const task = await runAgent(
+    machine,
+    'git config user.name A; git config user.email a@b; echo 1 > one.txt; git add -A; git commit -qm One; echo 2 > two.txt; git add -A; git commit -qm Two',
+  );
+  let killed = 0;
+  const killer = setInterval(() => {
+    const reader = killed === 0 ? readers()[0] : undefined;
+    if (reader === undefined) return;
+    process.kill(reader, 'SIGKILL');
+    killed += 1;
+  }, 1);
+  const brought = await task.bringOut().finally(() => clearInterval(killer));
+  expect([killed, brought.error?.message]).toEqual([1, undefined]);
+  expect(machine.git('log', '--format=%s', `${task.base}..${task.branch}`)).toBe('Two\nOne\n');
+});
+
+/** Who asks for the last commit of an agent, by the beginning of what it was told. */
+function readers(): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const [, how, script = ''] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+        return how === '-c' && script.startsWith('\numask 077\nbase=$1');
+      } catch {
+        return false;
+      }
+    });
+}

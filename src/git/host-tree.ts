@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { errorCode } from '../lib/error-code.ts';
-import { ISOLATED_ENV, stagingGit } from './host-git.ts';
+import { ISOLATED_ENV, stagingGit, killedGit } from './host-git.ts';
 
 export interface HostFile {
   readonly path: string;
@@ -21,12 +21,14 @@ export async function writeHostTree(staging: string, files: Iterable<HostFile>):
   const child = spawn('git', args, { cwd: '/', env: ISOLATED_ENV, stdio: ['pipe', 'ignore', 'pipe'] });
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
+  // null: a signal ended it.
   const ended = new Promise<number | null>((resolve) => child.on('close', resolve).on('error', () => resolve(127)));
   const problem = await pipeline(Readable.from(gather(commands(files)), { objectMode: true }), child.stdin).then(
     () => null,
     (error: unknown) => error,
   );
   const code = await ended;
+  if (code === null) throw killedGit();
   // Whatever made git end early says more than that nobody reads any longer.
   if (problem !== null && (code === 0 || errorCode(problem) !== 'EPIPE')) throw problem;
   const tree = await stagingGit(staging, ['rev-parse', '--verify', `${REF}^{tree}`]);

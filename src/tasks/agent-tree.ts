@@ -117,8 +117,11 @@ base=$1; head=-; tree=-
 if [ "$2" = with ] && [ -f ${AGENT_GIT}/HEAD ]; then
   cp -- ${AGENT_GIT}/HEAD "$GIT_DIR/HEAD" && rm -rf "$GIT_DIR/refs" && ln -s ${AGENT_GIT}/refs "$GIT_DIR/refs" || exit 3
   if [ -f ${AGENT_GIT}/packed-refs ]; then ln -sf ${AGENT_GIT}/packed-refs "$GIT_DIR/packed-refs" || exit 3; fi
-  head=$(timeout 60 git rev-parse -q --verify 'HEAD^{commit}') || head=-
-  if [ "$head" != - ]; then tree=$(timeout 60 git rev-parse -q --verify "$head^{tree}") || exit 3; fi
+  head=$(timeout 60 git rev-parse -q --verify 'HEAD^{commit}'); said=$?
+  # Who was killed has not said that there is none.
+  [ $said -le 128 ] || exit $said
+  [ $said = 0 ] || head=-
+  if [ "$head" != - ]; then tree=$(timeout 60 git rev-parse -q --verify "$head^{tree}") || exit; fi
 else
   rm -rf "$GIT_DIR/refs" "$GIT_DIR/packed-refs"; mkdir -p "$GIT_DIR/refs"; echo 'ref: refs/heads/none' > "$GIT_DIR/HEAD"
 fi

@@ -22,7 +22,7 @@ import { AGENT_GIT, agentStore, gitEnv, readAgentTree, type AgentTree } from './
 import { captureFrom } from './agent-capture.ts';
 import { readCapture } from './capture.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
-import { openQuestions, type Ask } from './question.ts';
+import { onceMore, openQuestions, type Ask } from './question.ts';
 import { repositoryAt } from './project.ts';
 import { configInput, type World } from './world.ts';
 
@@ -141,8 +141,9 @@ async function receive(
 ): Promise<{ parent: string | null; notKept: string | null }> {
   let notKept: string | null = null;
   const { staging } = stored.paths;
-  const pack = async (parent: string): Promise<void> =>
-    void (await ask({
+  const pack = (parent: string): Promise<Buffer> => onceMore(() => packFrom(parent));
+  const packFrom = (parent: string): Promise<Buffer> =>
+    ask({
       argv: ['sh', '-c', PACK, 'sh', parent, found.tree, base],
       input: Buffer.alloc(0),
       env: gitEnv(stored),
@@ -150,7 +151,7 @@ async function receive(
       deadlineMs: BROUGHT_LIMITS.timeoutMs,
       consume: (answer) =>
         receivePack(staging, answer, BROUGHT_LIMITS.packBytes, BROUGHT_LIMITS.timeoutMs, BROUGHT_LIMITS.objects),
-    }));
+    });
   if (found.head !== null && found.head !== base && found.headTree !== null) {
     try {
       await pack(found.head);

@@ -2,6 +2,7 @@
 // collect the answer.
 import { chownSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import { hostPath, sandboxPath, type Mount, type WorkspaceMount } from '../protocol/spec.ts';
 import { layerAt } from '../lib/files.ts';
@@ -94,7 +95,7 @@ export async function questionsOver(
     etc: ['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives'].filter((name) => existsSync(join('/etc', name))),
     toolDirs: [],
   });
-  return async (question) => {
+  const askOnce: Ask = async (question) => {
     const planned = planQuestion({
       machine,
       user,
@@ -136,7 +137,12 @@ export async function questionsOver(
       stderr: 'pipe',
       terminal: null,
     });
-    const deadline = setTimeout(() => sandbox.kill(), question.deadlineMs ?? DEADLINE_MS);
+    let late = false;
+    const end = (): void => {
+      late = true;
+      sandbox.kill();
+    };
+    const deadline = setTimeout(end, question.deadlineMs ?? DEADLINE_MS);
     try {
       let stderr = '';
       sandbox.stderr?.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
@@ -150,6 +156,10 @@ export async function questionsOver(
           { hint: `They are still there: ${runDir}` },
         );
       return bytes;
+    } catch (error) {
+      // Whoever was killed has said nothing, which is something else than no.
+      const code = await Promise.race([sandbox.done.catch(() => 0), sleep(DEATH_MS, 0)]);
+      throw !late && code > KILLED ? killedQuestion(error) : error;
     } finally {
       clearTimeout(deadline);
       // An answer that was refused half-way leaves a program that waits for somebody to read on.
@@ -158,6 +168,27 @@ export async function questionsOver(
       await sandbox.done.catch(() => undefined);
     }
   };
+  // What was taken while it came cannot be taken back: whoever takes it asks again.
+  return (question) => (question.consume === undefined ? onceMore(() => askOnce(question)) : askOnce(question));
+}
+
+const KILLED = 128;
+/** An answer ends a moment before who gave it. */
+const DEATH_MS = 100;
+
+function killedQuestion(cause: unknown): AgsError {
+  const message = cause instanceof Error ? cause.message : 'The changes could not be read.';
+  return new AgsError('capture.refused', message, { details: { killed: true }, cause });
+}
+
+/** Something in the files may have ended it, or somebody outside: the former does so each time. */
+export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof AgsError) || error.details['killed'] !== true) throw error;
+    return work();
+  }
 }
 
 // Enough for git over any project, and an end for whatever a strange file might make it do.

@@ -1,11 +1,13 @@
 // test/faults/regressions.test.ts: moments that rounds of faults have found, each made on purpose, once more.
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stagingGit } from '../../src/git/host-git.ts';
+import { writeHostTree, type HostFile } from '../../src/git/host-tree.ts';
 import { ownerGit, readRef } from '../../src/git/owner-git.ts';
 import { openEvents, readEvents } from '../../src/store/events.ts';
 import { tellDiskTrouble } from '../../src/tasks/disk-trouble.ts';
@@ -260,6 +262,18 @@ test('what checks and services print is shown on a full disk too, and no reason 
 test('a git that is killed from outside is no bug', async () => {
   const done = stagingGit('/nonexistent', ['-c', 'alias.gone=!kill -9 $PPID', 'gone']);
   await expect(done).rejects.toMatchObject({ code: 'program.killed' });
+});
+
+test('a git that is killed while it takes in files is no bug either', async () => {
+  const staging = join(ground.machine.root, 'taking.git');
+  stagingGit('/', ['init', '--quiet', '--bare', staging]);
+  await expect.poll(() => existsSync(join(staging, 'HEAD'))).toBe(true);
+  function* files(): Generator<HostFile> {
+    yield { path: 'a', mode: '100644', content: { bytes: 1, chunks: [Buffer.from('a')] } };
+    while (spawnSync('pkill', ['-KILL', '-f', `${staging} fast-import`]).status !== 0);
+    yield { path: 'b', mode: '100644', content: { bytes: 1, chunks: [Buffer.from('b')] } };
+  }
+  await expect(writeHostTree(staging, files())).rejects.toMatchObject({ code: 'program.killed' });
 });
 
 test('what a git that is killed, or fails, would have said about a branch is not taken for no', async () => {

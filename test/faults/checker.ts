@@ -40,7 +40,7 @@ export function findDamage(place: Place, ledger: Ledger, applied: readonly strin
   return [
     ...[...ledger.precious]
       .filter((name) => !taskNames(place.stateDir).includes(name))
-      .map((name) => `${name} is gone, with its work`),
+      .map((name) => `${name} is gone, with its work; last there was ${lastSeen(place, ledger, name)}`),
     ...eventFiles(place.stateDir).flatMap((file) => chainDamage(file, ledger.seen)),
     ...taskNames(place.stateDir).flatMap((name) => workDamage(place, name)),
     ...list(join(place.stateDir, 'network')).flatMap((name) => logDamage(join(place.stateDir, 'network', name))),
@@ -48,6 +48,13 @@ export function findDamage(place: Place, ledger: Ledger, applied: readonly strin
     ...mergeDamage(place, ledger),
     ...fileDamage(place, applied),
   ];
+}
+
+/** What is known of it: its files are gone too. */
+function lastSeen({ stateDir }: Place, { seen }: Ledger, name: string): string {
+  const events = parse(seen.get(join(stateDir, 'tasks', name, 'events.jsonl')) ?? '') ?? [];
+  const told = events.filter(({ type }) => !/^(?:tool|agent)\./.test(type)).slice(-6);
+  return told.map(({ type, state }) => (typeof state === 'string' ? `${type} ${state}` : type)).join(', ');
 }
 
 /** Everything that is in the files now has been seen. */

@@ -190,6 +190,19 @@ test('work that is on main by another way is not lost with its task, and other w
   ledger.precious.clear();
 });
 
+test('work that was taken into the work tree is not lost with its task', async () => {
+  const name = `${TAG}-applied`;
+  expect((await ground.ags('start', name, `write: ${name}.txt 1 // commit: One`, '-a', 'demo')).code).toBe(0);
+  remember(ground, ledger);
+  expect([...ledger.precious]).toEqual([name]);
+  expect((await ground.ags('apply', name)).code).toBe(0);
+  remember(ground, ledger);
+  expect([...ledger.precious]).toEqual([]);
+  rmSync(join(ground.machine.project, `${name}.txt`));
+  await ground.ags('rm', '--yes', name);
+  expect(damage()).toEqual([]);
+});
+
 test('a task that is gone with its work', () => {
   ledger.precious.add('never-was');
   expect(damage()).toEqual(['never-was is gone, with its work; last there was ']);

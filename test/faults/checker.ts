@@ -63,7 +63,9 @@ export function remember(place: Place, ledger: Ledger): void {
   for (const name of taskNames(place.stateDir)) {
     const events = eventsOf(place.stateDir, name);
     const at = (type: string): number => events.findLastIndex((event) => event.type === type);
-    const isTaken = at('merge.done') > at('merge.undone') || isOnMain(place, events);
+    // Merged, taken into the work tree, or there by another way.
+    const isTaken =
+      at('merge.done') > at('merge.undone') || at('review.taken') > at('turn.ended') || isOnMain(place, events);
     if (doneWork(events).subjects.length > 0 && !isTaken) ledger.precious.add(name);
     else ledger.precious.delete(name);
     if (hasGoneOn(events)) ledger.wentOn.add(name);

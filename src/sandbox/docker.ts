@@ -28,7 +28,7 @@ import { perlInside } from './interpreter.ts';
 import { ownerText } from './owner.ts';
 import { attach, feed, openStatus } from './native-attach.ts';
 import { DESCRIPTORS, doorList } from './native-launch.ts';
-import { SYSTEM_PATH, withoutStrangers, type StdioList } from './native.ts';
+import { streamList, SYSTEM_PATH, withoutStrangers } from './native.ts';
 import { seccompFilter } from './seccomp.ts';
 import { planSources, type PlannedFile } from './staging.ts';
 
@@ -269,18 +269,7 @@ function startUsher(
   status: number,
 ): ChildProcess {
   const [file = '', ...args] = plan.usher;
-  const apart = stdio.terminal !== null && stdio.stdin !== stdio.terminal;
-  const streams: StdioList = [
-    apart ? stdio.terminal : stdio.stdin,
-    stdio.stdout,
-    stdio.stderr,
-    'pipe',
-    'pipe',
-    status,
-    'pipe',
-    ...(apart ? [stdio.stdin] : []),
-    ...(spec.network.kind === 'gateway' ? (['ipc'] as const) : []),
-  ];
+  const streams = streamList(stdio, status, spec.network);
   const nothing = stdio.terminal === null ? null : openSync('/dev/null', 'r');
   try {
     const child = spawn(file, args, {

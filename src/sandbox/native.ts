@@ -91,16 +91,10 @@ function spawnOrRefuse(start: () => ChildProcess, status: number): ChildProcess 
 
 export type StdioList = (number | 'pipe' | 'ignore' | 'ipc')[];
 
-function spawnLaunch(
-  options: NativeOptions,
-  launch: Launch,
-  { kernel, network }: SandboxSpec,
-  stdio: Stdio,
-  status: number,
-): ChildProcess {
-  const [file = '', ...args] = launch.argv;
+/** Of whatever starts a sandbox, in the order of DESCRIPTORS; Node's channel is the last. */
+export function streamList(stdio: Stdio, status: number, network: SandboxSpec['network']): StdioList {
   const apart = stdio.terminal !== null && stdio.stdin !== stdio.terminal;
-  const streams: StdioList = [
+  return [
     apart ? stdio.terminal : stdio.stdin,
     stdio.stdout,
     stdio.stderr,
@@ -111,6 +105,17 @@ function spawnLaunch(
     ...(apart ? [stdio.stdin] : []),
     ...(network.kind === 'gateway' ? (['ipc'] as const) : []),
   ];
+}
+
+function spawnLaunch(
+  options: NativeOptions,
+  launch: Launch,
+  { kernel, network }: SandboxSpec,
+  stdio: Stdio,
+  status: number,
+): ChildProcess {
+  const [file = '', ...args] = launch.argv;
+  const streams = streamList(stdio, status, network);
   const nothing = stdio.terminal === null ? null : openSync('/dev/null', 'r');
   const child = spawn(file, args, {
     // bwrap is PID 1 inside and its environment can be read there: nothing of the caller's may be in it.

@@ -178,7 +178,8 @@ const DEATH_MS = 100;
 
 function killedQuestion(cause: unknown): AgsError {
   const message = cause instanceof Error ? cause.message : 'The changes could not be read.';
-  return new AgsError('capture.refused', message, { details: { killed: true }, cause });
+  const hint = cause instanceof AgsError ? cause.hint : undefined;
+  return new AgsError('capture.refused', message, { hint, details: { killed: true }, cause });
 }
 
 /** Something in the files may have ended it, or somebody outside: the former does so each time. */

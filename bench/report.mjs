@@ -62,15 +62,17 @@ function terminalTable({ head, rows }) {
     .join('\n');
 }
 
-export function markdownReport({ sections, machine, loads, seconds }) {
+/** `earlier`: what `takeEarlier` has found on the page that this one replaces. */
+export function markdownReport({ sections, machine, loads, seconds, earlier = { bars: [], texts: [] } }) {
   return `${[
     '<!-- Made by "npm run bench". Do not edit: bench/report.mjs holds the words. -->',
     '# Benchmarks',
     INTRO,
     '![Bar charts of the main results](benchmarks.svg)',
     '## What was wanted, and what was seen',
-    markdownTable(barTable(sections)),
+    [markdownTable(barTable(sections)), ...earlier.bars].join('\n'),
     ...sections.flatMap(markdownSection),
+    ...earlier.texts,
     '## The machine',
     markdownTable({ head: ['', ''], rows: machine }),
     `Load (processes wanting to run, one-minute mean) ${loads.before} before and ${loads.after} after; the whole took ${Math.round(seconds)} s. A load above the number of cores at the start means that other programs were at work.`,
@@ -85,6 +87,17 @@ const markdownSection = (section) => [
     markdownTable(table),
   ]),
 ];
+
+/** The section of this name and its bars as they stand on a page, for the next: what takes an hour is not measured every time. */
+export function takeEarlier(page, { title, bar }) {
+  return {
+    bars: page.split('\n').filter((line) => line.startsWith(`| ${bar}`)),
+    texts: page
+      .split(/^(?=## )/m)
+      .filter((part) => part.startsWith(`## ${title}\n`))
+      .map((part) => part.trimEnd()),
+  };
+}
 
 /** Puts these sections and their bars in place of the earlier ones: of the same names, and of those that begin with `title` and `bar`. */
 export function replaceSections(page, { sections, title, bar }) {

@@ -24,6 +24,8 @@ const BOUNDS = {
 
 const TIMED_MINUTES = 10;
 
+export const SOAK = { title: 'An hour of tasks', bar: 'an hour of tasks: ' };
+
 export async function benchSoak(world, { minutes, parallel, everyMs }) {
   const place = makePlace(world, 'soak');
   place.settle();
@@ -121,7 +123,7 @@ function section({ samples, done, left, minutes, parallel }) {
   });
   const wrong = [...done.trouble, ...left.map((one) => `left: ${one}`)];
   return {
-    title: 'An hour of tasks',
+    title: SOAK.title,
     text: `${parallel} tasks at a time for ${number(minutes)} minutes, ${done.tasks} in all, ${done.merges} of them merged and taken back; each with an agent that writes, commits and waits for half a second. A server runs beside them. How much something grows is the slope through all samples of the later half, times that half.`,
     tables: [
       {
@@ -136,11 +138,11 @@ function section({ samples, done, left, minutes, parallel }) {
       },
     ],
     bars: [
-      { name: 'an hour of tasks: that went wrong, or left something', value: summary([wrong.length]), atMost: 0 },
+      { name: `${SOAK.bar}that went wrong, or left something`, value: summary([wrong.length]), atMost: 0 },
       ...rows
         .filter(({ most }) => most !== null)
         .map(({ name, grown, most }) => ({
-          name: `an hour of tasks: growth of ${name}`,
+          name: `${SOAK.bar}growth of ${name}`,
           value: summary([grown]),
           atMost: Math.round(most * 100) / 100,
         })),

@@ -20,9 +20,10 @@ const { GATEWAY } = await import('../bench/gateway/sections.mjs');
 const { benchLayers } = await import('../bench/layers.mjs');
 const { benchPage, PAGE, PAGE_EFFORT } = await import('../bench/page/bench.mjs');
 const { installPeers } = await import('../bench/peers.mjs');
-const { describeMachine, load, markdownReport, replaceSections, terminalReport, verdict } =
+const { describeMachine, load, markdownReport, replaceSections, takeEarlier, terminalReport, verdict } =
   await import('../bench/report.mjs');
 const { benchReview, benchScan } = await import('../bench/review.mjs');
+const { SOAK } = await import('../bench/soak.mjs');
 const { benchServices } = await import('../bench/services.mjs');
 const { benchStartUp } = await import('../bench/start-up.mjs');
 const { benchStatus } = await import('../bench/status.mjs');
@@ -65,12 +66,13 @@ if (sections.flatMap((section) => section.bars).some((bar) => !verdict(bar))) pr
 function writePage() {
   const page = join(root, 'docs/benchmarks.md');
   const isOfGateway = (section) => section.title.startsWith(GATEWAY.title);
-  const loads = { before, after: load() };
   const names = part === 'gateway' ? GATEWAY : part === 'page' ? PAGE : {};
+  const there = readFileSync(page, 'utf8');
+  const earlier = sections.some(({ title }) => title === SOAK.title) ? undefined : takeEarlier(there, SOAK);
   const text =
     part === null
-      ? markdownReport({ sections, machine, loads, seconds })
-      : replaceSections(readFileSync(page, 'utf8'), { sections, ...names });
+      ? markdownReport({ sections, machine, loads: { before, after: load() }, seconds, earlier })
+      : replaceSections(there, { sections, ...names });
   writeFileSync(page, text);
   if (part !== null && part !== 'gateway') return void process.stdout.write('written: docs/benchmarks.md\n');
   const charts = (list) => drawChart(list.flatMap((section) => section.chart ?? []));
@@ -117,7 +119,7 @@ async function measureServices() {
   );
 }
 
-/** It takes an hour, so it is measured on its own. */
+/** It takes an hour, so it is measured on its own; without a new result the page keeps what it says of the last. */
 function readSoak() {
   const file = join(root, 'bench/results/soak.json');
   if (existsSync(file)) sections.push(JSON.parse(readFileSync(file, 'utf8')));

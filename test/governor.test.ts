@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { measureDisk } from '../src/sandbox/disk-usage.ts';
+import { measureDisk, NOTHING } from '../src/sandbox/disk-usage.ts';
 import {
   allowance,
   diskBreach,
@@ -75,7 +75,7 @@ describe('when the watcher looks', () => {
   const measured = (bytes: number, at: FreeSpace | null, more: Partial<Measured> = {}): Measured => ({
     atMs: 0,
     tookMs: 10,
-    usage: { bytes, files: 0, memoryFileBytes: 0, complete: true },
+    usage: { ...NOTHING, bytes },
     free: at,
     ...more,
   });
@@ -98,15 +98,15 @@ describe('when the watcher looks', () => {
   });
 
   test('what could not be measured is charged as what the file system lost', () => {
-    const usage = { bytes: 10, files: 1, memoryFileBytes: 0, complete: true };
+    const usage = { ...NOTHING, bytes: 10, files: 1 };
     expect(diskBreach(usage, free(9000), free(1000), allowed)).toBe(null);
-    expect(diskBreach({ ...usage, complete: false }, free(9000), free(1000), allowed)).toEqual({
+    expect(diskBreach({ ...usage, isListed: false }, free(9000), free(1000), allowed)).toEqual({
       limit: 'disk',
       unit: 'bytes',
       used: 8000,
       allowed: 1000,
     });
-    expect(diskBreach({ ...usage, complete: false }, free(9000), free(8500), allowed)).toBe(null);
+    expect(diskBreach({ ...usage, isSeen: false }, free(9000), free(8500), allowed)).toBe(null);
     expect(diskBreach({ ...usage, files: 1001 }, free(9000), free(9000), allowed)).toEqual({
       limit: 'disk',
       unit: 'files',
@@ -212,7 +212,7 @@ describe('what is on disk', () => {
     closeSync(openSync(join(scratch, 'sparse'), 'w'));
     truncateSync(join(scratch, 'sparse'), 2 ** 40);
     const usage = await measure();
-    expect(usage).toEqual({ bytes: expect.any(Number), files: 6, memoryFileBytes: 0, complete: true });
+    expect(usage).toEqual({ ...NOTHING, bytes: expect.any(Number), files: 6 });
     expect(usage?.bytes).toBeGreaterThanOrEqual(MiB);
     expect(usage?.bytes).toBeLessThan(MiB + 64 * 1024);
   });
@@ -222,13 +222,13 @@ describe('what is on disk', () => {
     const deep = `for (1 .. 60) { mkdir "d" x 100 or die; chdir "d" x 100 } open F, ">f"; print F "a" x ${MiB}`;
     expect(await exitOf('perl', ['-e', deep])).toBe(0);
     const usage = await measure();
-    expect([usage?.files, usage?.complete]).toEqual([62, true]);
+    expect([usage?.files, usage?.isListed]).toEqual([62, true]);
     expect(usage?.bytes).toBeGreaterThanOrEqual(2 * MiB);
   });
 
   test('that is deeper than we will go is said to be unmeasured, and counting ends beyond the limit', async () => {
     expect(await exitOf('perl', ['-e', 'for (1 .. 250) { mkdir "d" or die; chdir "d" }'])).toBe(0);
-    expect(await measure()).toMatchObject({ files: 201, complete: false });
+    expect(await measure()).toMatchObject({ files: 201, isListed: false });
     expect(await measure([], { maxFiles: 10 })).toMatchObject({ files: 11 });
   });
 
@@ -236,7 +236,12 @@ describe('what is on disk', () => {
     const code = `use IO::Handle; open F, ">", "f"; unlink "f"; print F "a" x (1 << 20); F->flush; ${MEMFD} print M "a" x (2 << 20); M->flush; $| = 1; print "ready\\n"; sleep 30`;
     const { pid } = await ready('perl', ['-e', code]);
     const usage = await measure([pid]);
-    expect(usage).toEqual({ bytes: expect.any(Number), files: 0, memoryFileBytes: 2 * MiB, complete: true });
+    expect(usage).toEqual({
+      ...NOTHING,
+      bytes: usage?.deletedBytes,
+      memoryFileBytes: 2 * MiB,
+      deletedBytes: expect.any(Number),
+    });
     expect(usage?.bytes).toBeGreaterThanOrEqual(MiB);
   });
 
@@ -246,7 +251,7 @@ describe('what is on disk', () => {
     chmodSync(join(scratch, 'closed'), 0o311);
     // Root reads everything.
     expect(await measure()).toMatchObject(
-      process.getuid?.() === 0 ? { files: 2, complete: true } : { files: 1, complete: false },
+      process.getuid?.() === 0 ? { files: 2, isListed: true } : { files: 1, isListed: false },
     );
   });
 });

@@ -14,6 +14,8 @@ export interface RunOptions {
   /** Output beyond this many bytes ends the program. */
   readonly maxBytes?: number;
   readonly timeoutMs?: number;
+  /** Ends the program as well. */
+  readonly signal?: AbortSignal;
 }
 
 /** Resolves with whatever happened; a program that cannot be started has exit code 127, one that was cut off 124. */
@@ -35,6 +37,11 @@ export function run(argv: readonly string[], options: RunOptions = {}): Promise<
       child.kill('SIGKILL');
     };
     const timer = options.timeoutMs === undefined ? undefined : setTimeout(cut, options.timeoutMs);
+    options.signal?.addEventListener('abort', cut, { once: true });
+    const over = (): void => {
+      clearTimeout(timer);
+      options.signal?.removeEventListener('abort', cut);
+    };
     child.stdout?.on('data', (chunk: Buffer) => {
       outBytes += chunk.length;
       if (outBytes > maxBytes) cut();
@@ -44,11 +51,11 @@ export function run(argv: readonly string[], options: RunOptions = {}): Promise<
       if (stderr.length < 64 * 1024) stderr += chunk.toString('utf8');
     });
     child.on('error', (error) => {
-      clearTimeout(timer);
+      over();
       resolve({ exitCode: 127, stdout: Buffer.alloc(0), stderr: error.message });
     });
     child.on('close', (code, signal) => {
-      clearTimeout(timer);
+      over();
       const exitCode = cutOff ? 124 : (code ?? 128 + signalNumber(signal));
       resolve({ exitCode, stdout: Buffer.concat(out), stderr });
     });

@@ -21,8 +21,12 @@ export interface DiskUsage {
   readonly files: number;
   /** Bytes of memory files (memfd) that are open, mapped or not. */
   readonly memoryFileBytes: number;
-  /** False: something could not be looked into, or there was too much of it. */
-  readonly complete: boolean;
+  /** How many of the bytes are in files that are deleted and open. */
+  readonly deletedBytes: number;
+  /** False: a directory is closed to us, or too deep: `closed-directories.ts` may know more. */
+  readonly isListed: boolean;
+  /** False: open files could not be looked at, or there were too many. */
+  readonly isSeen: boolean;
 }
 
 export interface DiskInput {
@@ -36,10 +40,19 @@ export interface DiskInput {
 
 /** Works in slices of a few milliseconds, so that whatever else this process does goes on. Null: aborted. */
 export async function measureDisk(input: DiskInput, signal: AbortSignal): Promise<DiskUsage | null> {
-  const total = { bytes: 0, files: 0, memoryFileBytes: 0, complete: true };
+  const total = { ...NOTHING };
   const done = await inSlices(walkAll(input, total, new Set()), signal);
   return done ? total : null;
 }
+
+export const NOTHING: DiskUsage = {
+  bytes: 0,
+  files: 0,
+  memoryFileBytes: 0,
+  deletedBytes: 0,
+  isListed: true,
+  isSeen: true,
+};
 
 type Total = { -readonly [K in keyof DiskUsage]: DiskUsage[K] };
 
@@ -59,7 +72,7 @@ function* walkAll(input: DiskInput, total: Total, counted: Set<string>): Generat
 function* walk(handle: number, depth: number, input: DiskInput, total: Total, counted: Set<string>): Generator<void> {
   try {
     const below = yield* countEntries(handle, input, total, counted);
-    if (depth === MAX_DEPTH && below.length > 0) total.complete = false;
+    if (depth === MAX_DEPTH && below.length > 0) total.isListed = false;
     else {
       for (const name of below) {
         if (isOver(input, total)) return;
@@ -106,13 +119,13 @@ function count(stats: Stats, total: Total, counted: Set<string>): void {
 function* openFiles(pids: readonly number[], total: Total, counted: Set<string>): Generator<void> {
   let looked = 0;
   for (const pid of pids) {
-    for (const fd of look(() => readdirSync(`/proc/${pid}/fd`), [], total)) {
+    for (const fd of look(() => readdirSync(`/proc/${pid}/fd`), [], total, 'isSeen')) {
       if (++looked > MAX_OPEN_FILES) {
-        total.complete = false;
+        total.isSeen = false;
         return;
       }
       const link = `/proc/${pid}/fd/${fd}`;
-      const target = look(() => readlinkSync(link), '', total);
+      const target = look(() => readlinkSync(link), '', total, 'isSeen');
       if (target.endsWith(' (deleted)')) countOpen(link, target, total, counted);
       yield;
     }
@@ -120,10 +133,14 @@ function* openFiles(pids: readonly number[], total: Total, counted: Set<string>)
 }
 
 function countOpen(link: string, target: string, total: Total, counted: Set<string>): void {
-  const stats = look<Stats | null>(() => statSync(link), null, total);
+  const stats = look<Stats | null>(() => statSync(link), null, total, 'isSeen');
   if (stats === null || !stats.isFile() || stats.nlink > 0 || !first(stats, counted)) return;
-  if (target.startsWith('/memfd:')) total.memoryFileBytes += stats.blocks * 512;
-  else total.bytes += stats.blocks * 512;
+  const bytes = stats.blocks * 512;
+  if (target.startsWith('/memfd:')) total.memoryFileBytes += bytes;
+  else {
+    total.bytes += bytes;
+    total.deletedBytes += bytes;
+  }
 }
 
 function first(stats: Stats, counted: Set<string>): boolean {
@@ -146,12 +163,12 @@ function enter(path: string | Buffer, total: Total): number | null {
   );
 }
 
-function look<T>(at: () => T, nothing: T, total: Total): T {
+function look<T>(at: () => T, nothing: T, total: Total, lacks: 'isListed' | 'isSeen' = 'isListed'): T {
   try {
     return at();
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'EACCES' || code === 'EPERM') total.complete = false;
+    if (code === 'EACCES' || code === 'EPERM') total[lacks] = false;
     else if (code !== 'ENOENT' && code !== 'ESRCH' && code !== 'ENOTDIR' && code !== 'ELOOP') throw error;
     return nothing;
   }

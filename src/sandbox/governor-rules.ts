@@ -74,8 +74,9 @@ export function shouldMeasure(
 }
 
 export function diskBreach(usage: DiskUsage, atStart: FreeSpace, free: FreeSpace, allowed: Allowance): Breach | null {
-  const bytes = usage.complete ? usage.bytes : Math.max(usage.bytes, atStart.bytes - free.bytes);
-  const files = usage.complete ? usage.files : Math.max(usage.files, atStart.files - free.files);
+  const isWhole = usage.isListed && usage.isSeen;
+  const bytes = isWhole ? usage.bytes : Math.max(usage.bytes, atStart.bytes - free.bytes);
+  const files = isWhole ? usage.files : Math.max(usage.files, atStart.files - free.files);
   if (bytes > allowed.bytes) return { limit: 'disk', unit: 'bytes', used: bytes, allowed: allowed.bytes };
   if (files > allowed.files) return { limit: 'disk', unit: 'files', used: files, allowed: allowed.files };
   return null;

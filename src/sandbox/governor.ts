@@ -4,7 +4,8 @@
 import type { StatsFs } from 'node:fs';
 import { stat, statfs } from 'node:fs/promises';
 import type { Limits } from '../protocol/spec.ts';
-import { measureDisk } from './disk-usage.ts';
+import { openClosed } from './closed-directories.ts';
+import { measureDisk, NOTHING } from './disk-usage.ts';
 import {
   allowance,
   diskBreach,
@@ -145,7 +146,7 @@ function diskMeter(input: WatchInput, signal: AbortSignal): (pids: readonly numb
   let last: Measured = {
     atMs: performance.now(),
     tookMs: 0,
-    usage: { bytes: 0, files: 0, memoryFileBytes: 0, complete: true },
+    usage: NOTHING,
     free: null,
   };
   let busy = false;
@@ -155,11 +156,12 @@ function diskMeter(input: WatchInput, signal: AbortSignal): (pids: readonly numb
     const low = freeBreach(free, input.freeFloorBytes);
     const atMs = performance.now();
     if (low !== null || !shouldMeasure(last, atStart, free, atMs, allowed)) return low;
-    const usage = await measureDisk(
+    const walked = await measureDisk(
       { directories: input.directories, pids, maxBytes: allowed.bytes, maxFiles: allowed.files },
       signal,
     );
-    if (usage === null) return null;
+    if (walked === null) return null;
+    const usage = walked.isListed ? walked : await openClosed(walked, input.directories, signal);
     last = { atMs, tookMs: performance.now() - atMs, usage, free };
     return diskBreach(usage, atStart, free, allowed);
   };

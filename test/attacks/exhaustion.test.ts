@@ -1,6 +1,9 @@
 // test/attacks/exhaustion.test.ts: a sandbox that takes all it can get. Each has small limits, so that a missing one shows
 // without hurting the machine.
 import { execFileSync } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, type Machine } from '../harness.ts';
 import { processesWith } from './host-view.ts';
@@ -81,6 +84,23 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     const run = await machine.ags(['exec', ...SMALL_DISK, '--', 'perl', '-e', fill]);
     expect(run.stdout).not.toContain('got it');
     expect(run.stderr).toContain('limits.disk');
+  });
+
+  test('A147: what others write is not charged to a sandbox that has closed a directory, or made many in each other', async () => {
+    using machine = createMachine(caller);
+    const program = `$| = 1; mkdir 'closed'; open my $f, '>', 'closed/f'; print $f 'x'; close $f; chmod 0300, 'closed'; for (1 .. 250) { mkdir 'd'; chdir 'd' } print "ready\\n"; <STDIN>; print "still here\\n"`;
+    const child = machine.start(['exec', ...SMALL_DISK, '--', 'perl', '-e', program]);
+    let said = '';
+    child.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
+    const ended = new Promise((resolve) => child.once('close', resolve));
+    await expect.poll(() => said).toBe('ready\n');
+    const foreign = join(machine.root, 'foreign');
+    for (let written = 0; written < 10; written++) {
+      appendFileSync(foreign, Buffer.alloc(20 << 20));
+      await sleep(250);
+    }
+    child.stdin?.end('go on\n');
+    expect({ code: await ended, said }).toEqual({ code: 0, said: 'ready\nstill here\n' });
   });
 
   test('A147: the disk cannot be filled with a file that was deleted but is open', async () => {

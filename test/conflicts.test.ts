@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, type Machine } from './harness.ts';
+import { createMachine, type Machine, USUAL } from './harness.ts';
 
 const LINES = Array.from({ length: 12 }, (_, i) => `line ${i + 1}`);
 const text = (edit: Record<number, string> = {}): string =>
@@ -18,7 +18,7 @@ async function both(machine: Machine, inside: string, outside: () => void): Prom
   );
 }
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   const files = { 'file.txt': text(), 'other.txt': 'other\n' };
 
   test('edits in different places are merged, and the merged text is taken', async () => {

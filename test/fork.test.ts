@@ -1,9 +1,9 @@
 // test/fork.test.ts: a task that begins with what another one did.
 import { expect, test } from 'vitest';
-import { CALLERS } from './harness.ts';
+import { USUAL } from './harness.ts';
 import { createAgentMachine } from './tasks/place.ts';
 
-test.each(CALLERS)('as %s: another goal goes on from the files of a task, which stays as it is', async (caller) => {
+test.each(USUAL)('as %s: another goal goes on from the files of a task, which stays as it is', async (caller) => {
   using machine = createAgentMachine(caller, { 'a.txt': 'a\n' });
   await machine.runDemo('first', 'append: a.txt one');
   const before = machine.git('rev-parse', 'ags/first');

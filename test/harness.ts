@@ -19,6 +19,11 @@ export type Caller = 'root' | 'user';
 
 /** As root both callers are tried; an ordinary user can only be itself. */
 export const CALLERS: readonly Caller[] = process.getuid?.() === 0 ? ['root', 'user'] : ['user'];
+/**
+ * For what stands on a sandbox and not at its edge: the caller that most people are. Everything at the edge (conformance, attacks, exec, streams,
+ * what comes out) is tried as both; with AGS_TEST_CALLERS=all so is the rest.
+ */
+export const USUAL: readonly Caller[] = process.env['AGS_TEST_CALLERS'] === 'all' ? CALLERS : CALLERS.slice(-1);
 const USER = process.getuid?.() === 0 ? 42_424 : (process.getuid?.() ?? 1000);
 const REPO = new URL('..', import.meta.url).pathname;
 export const AGS = join(REPO, 'bin/ags.cjs');

@@ -27,7 +27,7 @@ import { listTasks } from '../src/tasks/list.ts';
 import { findStrays } from '../src/tasks/strays.ts';
 import type { World } from '../src/tasks/world.ts';
 import { leftovers } from './e2e/leftovers.ts';
-import { CALLERS, createMachine, type Machine } from './harness.ts';
+import { createMachine, type Machine, USUAL } from './harness.ts';
 
 const HOUR = 3_600_000;
 const DEAD = { pid: 1, startTicks: 'a boot long ago:1' };
@@ -453,7 +453,7 @@ describe('processes of dead runners', () => {
   });
 });
 
-describe.each(CALLERS)('the commands as %s', (caller) => {
+describe.each(USUAL)('the commands as %s', (caller) => {
   /** A sandbox that runs until it is ended. */
   async function running(machine: Machine, name: string, script = 'sleep 300'): Promise<ChildProcess> {
     const child = machine.start([

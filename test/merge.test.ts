@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentTask, type AgentTask } from './agent-task.ts';
-import { CALLERS, createMachine, giveTo, type Machine } from './harness.ts';
+import { CALLERS, createMachine, giveTo, type Machine, USUAL } from './harness.ts';
 
 const LINES = Array.from({ length: 12 }, (_, i) => `line ${i + 1}`);
 const text = (change: Record<number, string> = {}): string =>
@@ -46,7 +46,7 @@ const IN_THE_WAY: readonly (readonly [string, (machine: Machine) => unknown])[] 
   ],
 ];
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('merge, look at it, undo it: the checked-out files follow, and files that run code wait to be named', async () => {
     using machine = createMachine(caller, { files });
     machine.git('config', 'user.name', 'Dev');

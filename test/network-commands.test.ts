@@ -17,7 +17,7 @@ import { networkLogFile, openNetworkLog } from '../src/store/network-log.ts';
 import { createTask } from '../src/store/tasks.ts';
 import { isCovered } from '../src/tasks/rule-files.ts';
 import { createFixture, type Fixture } from './config-fixture.ts';
-import { CALLERS, createMachine } from './harness.ts';
+import { createMachine, USUAL } from './harness.ts';
 
 let at: Fixture;
 const closing: (() => void)[] = [];
@@ -628,7 +628,7 @@ describe('logs', () => {
   });
 });
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('commands at the same time all get their rule into the file, which stays the owner’s', async () => {
     using machine = createMachine(caller, { git: false, files: { 'ags.yaml': '# ours\nhide: [x]\n' } });
     const owner = caller === 'root' ? 1234 : machine.uid;

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, writeFileSyn
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { runAgent } from './agent-task.ts';
-import { CALLERS, createMachine, giveTo, type Machine } from './harness.ts';
+import { createMachine, giveTo, type Machine, USUAL } from './harness.ts';
 
 interface Desk extends Disposable {
   readonly machine: Machine;
@@ -54,7 +54,7 @@ async function createDesk(caller: 'root' | 'user', script: string, files?: Recor
   };
 }
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('a task is opened from its branch, in a directory of its own, and nothing makes the editor trust it', async () => {
     using desk = await createDesk(caller, SCRIPT);
     const { machine, directory } = desk;

@@ -1,6 +1,6 @@
 // test/resolve.test.ts: a conflict becomes a task of its own: both sides in one tree with marks, on the branch as it is now.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CALLERS } from './harness.ts';
+import { USUAL } from './harness.ts';
 import { createServerMachine, type ServerMachine } from './server/place.ts';
 
 const FIX = `cat > /tmp/goal
@@ -10,7 +10,7 @@ grep -c '^<<<<<<<' a.txt > seen.txt
 sed -i -e '/^<<<<<<</d' -e '/^=======/d' -e '/^>>>>>>>/d' a.txt
 `;
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   let machine: ServerMachine;
   beforeAll(async () => {
     machine = await createServerMachine(caller, { 'a.txt': 'one\ntwo\nthree\n', 'b.txt': 'b\n', 'fix.sh': FIX });

@@ -12,7 +12,7 @@ type Call = NonNullable<Turn['call']>;
 
 export interface Driven {
   readonly agent: Agent;
-  /** Two of them as root and as an ordinary user; that is time enough. */
+  /** One of them as root and as an ordinary user; that is time enough. */
   readonly callers: readonly Caller[];
   /** Always the same content: "hi" and a line end. */
   write(project: string, path: string): Call;
@@ -31,7 +31,7 @@ export const DRIVEN: readonly Driven[] = [
   },
   {
     agent: codex,
-    callers: CALLERS,
+    callers: ['user'],
     write: (_, path) => ({
       tool: 'apply_patch',
       input: { input: `*** Begin Patch\n*** Add File: ${path}\n+hi\n*** End Patch\n` },

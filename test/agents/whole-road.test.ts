@@ -2,10 +2,17 @@
 // goal is in test/e2e/agents.test.ts.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { CALLERS } from '../harness.ts';
-import { BY_CALLER, DRIVEN } from './driven.ts';
+import { claude } from '../../src/agents/claude.ts';
+import { CALLERS, type Caller } from '../harness.ts';
+import { DRIVEN } from './driven.ts';
 import { programIn } from './programs.ts';
 import { openRoad } from './whole-road.ts';
+
+/** Each once; one of them as root. */
+const IN_TERMINALS = DRIVEN.map((driven, i) => {
+  const caller: Caller = i === 0 ? 'root' : 'user';
+  return { ...driven, caller, title: driven.agent.title };
+});
 
 beforeAll(() => {
   for (const { agent } of DRIVEN) programIn(agent);
@@ -13,7 +20,7 @@ beforeAll(() => {
 
 // The model answers at the port of the real one, 443, which is root's to open.
 describe.runIf(CALLERS.includes('root'))('with its real program', () => {
-  test.each(BY_CALLER)(
+  test.each(IN_TERMINALS)(
     '$title as $caller works in a terminal of its own',
     { timeout: 240_000 },
     async ({ agent, caller, write, run }) => {
@@ -46,10 +53,11 @@ describe.runIf(CALLERS.includes('root'))('with its real program', () => {
     },
   );
 
-  test.each(DRIVEN)('$agent.title is told that its key is wrong', { timeout: 240_000 }, async ({ agent }) => {
-    await using road = await openRoad(agent, 'user', () => [{ fail: { status: 401, message: 'no such key' } }]);
-    const started = await road.ags('start', 'first', 'Do the thing.', '--agent', agent.name);
+  // In which words each of them hears of it is in its own tests.
+  test('who has a wrong key is told how to sign in', { timeout: 240_000 }, async () => {
+    await using road = await openRoad(claude, 'user', () => [{ fail: { status: 401, message: 'no such key' } }]);
+    const started = await road.ags('start', 'first', 'Do the thing.', '--agent', claude.name);
     expect(started.code).not.toBe(0);
-    expect(started.stdout + started.stderr, started.stdout + started.stderr).toContain(`ags auth ${agent.name}`);
+    expect(started.stdout + started.stderr, started.stdout + started.stderr).toContain(`ags auth ${claude.name}`);
   });
 });

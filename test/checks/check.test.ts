@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentTask } from '../agent-task.ts';
 import { until } from '../given.ts';
-import { CALLERS } from '../harness.ts';
+import { USUAL } from '../harness.ts';
 import { begin, fileOf, processes, project, text, tip, unfinished } from './place.ts';
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('checks see what the branch would be, with newer commits of the user, and nothing of the user changes', async () => {
     using machine = project(
       caller,

@@ -1,6 +1,6 @@
 // test/e2e/attach.test.ts: a person sits down at the terminal of an agent, leaves it running, and comes back.
 import { describe, expect, test } from 'vitest';
-import { CALLERS } from '../harness.ts';
+import { USUAL } from '../harness.ts';
 import { createAgentMachine } from '../tasks/place.ts';
 import { openScreen } from './screen.ts';
 
@@ -21,7 +21,7 @@ echo Ready for you.
 while :; do read -r line; done
 `;
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('whoever leaves has their own terminal as it was, and finds all of it again', async () => {
     using machine = createAgentMachine(caller, { 'greedy.sh': GREEDY });
     using screen = await openScreen(machine);

@@ -3,7 +3,7 @@
 import { existsSync, lchownSync, lstatSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, type Machine } from '../harness.ts';
+import { createMachine, type Machine, USUAL } from '../harness.ts';
 import { openScreen } from './screen.ts';
 
 /** Unlike in every file, or one would be taken for another under a new name. */
@@ -49,7 +49,7 @@ interface Seen {
   readonly changes: readonly { path: string; kind: string; conflict: string }[];
 }
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('edited, replaced, deleted and new files on both sides: merged where that is clean, else a conflict', async () => {
     const names = [
       'merged.txt',

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentTask } from '../agent-task.ts';
 import { evilSettings } from '../attacks/evil-git.ts';
-import { CALLERS, createMachine, giveTo } from '../harness.ts';
+import { createMachine, giveTo, USUAL } from '../harness.ts';
 import { openScreen } from './screen.ts';
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('A90: it asks first, no is no, yes is yes, and nothing else is started', async () => {
     using machine = createMachine(caller);
     const task = await agentTask(machine, 'echo new > new.txt');

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, giveTo, type Machine, type Result } from '../harness.ts';
+import { createMachine, giveTo, type Machine, type Result, USUAL } from '../harness.ts';
 
 interface Listed {
   readonly changes: readonly {
@@ -55,7 +55,7 @@ const paths = (listed: Listed): string[] => listed.changes.map((change) => chang
 const doc = (run: Result): unknown => JSON.parse(run.stdout);
 
 // What the flags mean does not depend on who asks.
-describe.each(CALLERS.slice(-1))('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('without a terminal nothing is asked and nothing is taken', async () => {
     using machine = createMachine(caller, { files: FILES });
     const task = await changed(machine, CHANGES);
@@ -175,7 +175,7 @@ describe.each(CALLERS.slice(-1))('as %s', (caller) => {
   });
 });
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('every kind of change is named, and taken exactly', async () => {
     using machine = createMachine(caller, {
       files: {

@@ -2,7 +2,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, type Machine } from '../harness.ts';
+import { createMachine, type Machine, USUAL } from '../harness.ts';
 import { openScreen, type Screen } from './screen.ts';
 
 const FILES = {
@@ -52,7 +52,7 @@ async function answer(screen: Screen, keys: readonly string[]): Promise<void> {
   }
 }
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('files are asked about one by one, those that can run code first, and each answer is carried out', async () => {
     using machine = createMachine(caller, { files: FILES });
     using screen = await openScreen(machine);

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { HookDecided } from '../../src/protocol/hook.ts';
-import { CALLERS, createMachine, type Machine } from '../harness.ts';
+import { createMachine, type Machine, USUAL } from '../harness.ts';
 
 type Line = HookDecided & { readonly type: string };
 
@@ -19,7 +19,7 @@ function decided(machine: Machine): Line[] {
 const start = (machine: Machine) =>
   machine.ags(['start', 'tried', 'Do something', '--agent', 'demo'], { timeoutMs: 120_000 });
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('a hook refuses the commands of an agent, another is run inside, and the log has it all', async () => {
     using machine = createMachine(caller);
     machine.write('.ags/hooks/pre-bash', '#!/bin/sh\necho "not today" >&2\nexit 2\n', 0o755);

@@ -5,7 +5,7 @@ import { chmodSync, chownSync, mkdirSync, readFileSync, renameSync, rmSync, syml
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { checkHooks } from '../../src/tasks/run-hooks.ts';
-import { CALLERS, createMachine } from '../harness.ts';
+import { createMachine, USUAL } from '../harness.ts';
 import { COMMAND, createHookPlace } from './fixture.ts';
 
 const YES = '#!/bin/sh\nexit 0\n';
@@ -156,7 +156,7 @@ describe('what cannot be a hook is an error', () => {
   });
 });
 
-describe.each(CALLERS)('ags trust, as %s', (caller) => {
+describe.each(USUAL)('ags trust, as %s', (caller) => {
   test('shows and approves hook files together with what ags.yaml asks for', async () => {
     using machine = createMachine(caller);
     machine.write('.ags/hooks/pre-bash', YES, 0o755);

@@ -2,12 +2,12 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
+import { createMachine, giveTo, type Machine, USUAL } from '../harness.ts';
 import { layersDirOf, runTask } from './task.ts';
 
 const DAY_S = 86_400;
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('those not used for 14 days that no task stands on go, with all that their makers left', async () => {
     using machine = createMachine(caller, {
       files: {

@@ -20,7 +20,7 @@ import { inspectRepository, type Repository } from '../../src/git/inspect.ts';
 import { ensureSnapshot, layerGitOf } from '../../src/tasks/snapshots.ts';
 import { checkoutGit } from '../../src/git/host-git.ts';
 import type { World } from '../../src/tasks/world.ts';
-import { CALLERS, createMachine } from '../harness.ts';
+import { createMachine, USUAL } from '../harness.ts';
 import { layersDirOf, listen, runTask, startTask } from './task.ts';
 
 describe('the files of a snapshot', () => {
@@ -103,7 +103,7 @@ describe('the files of a snapshot', () => {
   });
 });
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   const files = Object.fromEntries(
     Array.from({ length: 400 }, (_, i) => [`d${i % 20}/f${i}.txt`, `${i}\n`.repeat(50)]),
   );

@@ -2,12 +2,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { CALLERS, giveTo } from '../harness.ts';
+import { giveTo, USUAL } from '../harness.ts';
 import { createAgentMachine } from '../tasks/place.ts';
 
 const TELL = 'run: od -An -c two.txt | head -1 > seen.txt';
 
-test.each(CALLERS)(
+test.each(USUAL)(
   'an encoding counts if the user has it on a branch, and not if an agent wrote it (as %s)',
   async (caller) => {
     using machine = createAgentMachine(caller);

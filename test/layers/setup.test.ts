@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { until } from '../given.ts';
-import { CALLERS, createMachine, type Caller, type Machine } from '../harness.ts';
+import { type Caller, createMachine, type Machine, USUAL } from '../harness.ts';
 import { createAgentMachine } from '../tasks/place.ts';
 import { layersDirOf, listen, runTask, startTask } from './task.ts';
 
@@ -37,7 +37,7 @@ function project(caller: Caller, run: readonly string[] = [INSTALL], more = ''):
 const LOOK =
   'cat node_modules/dep/index.js src/dep/index.js src/a.txt README.md; ls; git status --short; ls -A ~ | grep -c cache';
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('what they add is there for all, what they change or delete of the commit is not', async () => {
     using machine = project(caller);
     const one = await runTask(machine, { task: 'one', commands: [LOOK, 'cat node_modules/stamp'] });

@@ -4,7 +4,7 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
-import { CALLERS, giveTo, type Caller } from '../harness.ts';
+import { type Caller, CALLERS, giveTo, USUAL } from '../harness.ts';
 import { SEED, yaml } from '../services/place.ts';
 import { createAgentMachine, type AgentMachine } from '../tasks/place.ts';
 import { readParts } from './parts.ts';
@@ -45,7 +45,7 @@ async function send(machine: AgentMachine, cwd: string, text: string, turn: numb
   await machine.until('work', ['ready', 'failed', 'no-changes']);
 }
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('PostgreSQL and Redis go on with what they had, and begin with the seed after a restart', async () => {
     const here = await source(caller);
     const { manifest, members } = readParts(here.file);

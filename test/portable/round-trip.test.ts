@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { readEvents } from '../../src/store/events.ts';
-import { CALLERS, type Caller } from '../harness.ts';
+import { type Caller, CALLERS, USUAL } from '../harness.ts';
 import { createAgentMachine, type AgentMachine } from '../tasks/place.ts';
 import { readParts, writeParts } from './parts.ts';
 
@@ -50,7 +50,7 @@ function told(machine: AgentMachine): unknown[] {
   return JSON.parse(JSON.stringify(rest).replaceAll(machine.project, '<project>')) as unknown[];
 }
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('on another machine with the repository: the same commits, history and facts, and it merges to the same tree', async () => {
     const here = await source(caller);
     using there = otherMachine(here);

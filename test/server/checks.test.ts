@@ -6,7 +6,7 @@ import type { ApiError, ApiTask, ApiTasks } from '../../src/protocol/api.ts';
 import type { ApiChanges, Merged } from '../../src/protocol/api-review.ts';
 import type { ApiChecks } from '../../src/protocol/api-checks.ts';
 import { until } from '../given.ts';
-import { CALLERS } from '../harness.ts';
+import { USUAL } from '../harness.ts';
 import { processes, unfinished } from '../checks/place.ts';
 import { createServerMachine, type RunningServer, type ServerMachine } from './place.ts';
 
@@ -37,7 +37,7 @@ async function ended(server: RunningServer): Promise<NonNullable<ApiChecks['last
   }
 }
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('they run on what was chosen; a trial merge knows whether they were about exactly that', async () => {
     using machine = await createServerMachine(caller, FILES);
     const { server } = machine;

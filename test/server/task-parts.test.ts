@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiTaskDetail } from '../../src/protocol/api.ts';
 import type { ApiChanges, ApiFileText } from '../../src/protocol/api-review.ts';
-import { CALLERS } from '../harness.ts';
+import { USUAL } from '../harness.ts';
 import { createServerMachine, type ServerMachine } from './place.ts';
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   let machine: ServerMachine;
   beforeAll(async () => {
     machine = await createServerMachine(caller);

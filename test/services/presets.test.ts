@@ -1,6 +1,6 @@
 // test/services/presets.test.ts: the other presets that Debian has programs for, with the real programs.
 import { expect, test } from 'vitest';
-import { CALLERS } from '../harness.ts';
+import { USUAL } from '../harness.ts';
 import { withServices } from './place.ts';
 
 const NATS = `
@@ -40,7 +40,7 @@ with socket.create_connection((host, int(port))) as s:
     print(*(f.readline().decode().strip() for _ in range(4)))
 `;
 
-test.each(CALLERS)('as %s: RabbitMQ and Memcached', async (caller) => {
+test.each(USUAL)('as %s: RabbitMQ and Memcached', async (caller) => {
   using machine = withServices(caller, ['queue: rabbitmq', 'cache: memcached'], {
     'amqp.py': AMQP,
     'memcached.py': MEMCACHED,
@@ -49,7 +49,7 @@ test.each(CALLERS)('as %s: RabbitMQ and Memcached', async (caller) => {
   expect(run).toEqual({ code: 0, signal: null, stdout: 'open\nSTORED VALUE a 0 2 hi END\n', stderr: '' });
 });
 
-test.each(CALLERS)('as %s: MariaDB and NATS', async (caller) => {
+test.each(USUAL)('as %s: MariaDB and NATS', async (caller) => {
   using machine = withServices(
     caller,
     [`shop: { preset: mysql, database: shop, password: "it's \\\\ odd", seed: [seed.sql, more.sh] }`, 'bus: nats'],

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS } from '../harness.ts';
+import { CALLERS, USUAL } from '../harness.ts';
 import { createAgentMachine } from '../tasks/place.ts';
 import { openScreen } from '../e2e/screen.ts';
 import { SEED, yaml } from './place.ts';
@@ -13,7 +13,7 @@ const FILES = {
   'seed.sql': SEED,
 };
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('data outlives turns and is new after a restart; it is filled from the base commit, whatever lies in the project', async () => {
     using machine = createAgentMachine(caller, FILES);
     machine.write('seed.sql', 'syntax error;\n');

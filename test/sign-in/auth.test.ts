@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { readProc } from '../attacks/host-view.ts';
 import { openScreen } from '../e2e/screen.ts';
-import { CALLERS, giveTo } from '../harness.ts';
+import { giveTo, USUAL } from '../harness.ts';
 import { acmeProgram, createPlace, DIST, DRIVER, type Place } from './fixture.ts';
 
 const newKey = (): string => `sk-CANARY-${randomBytes(12).toString('hex')}`;
@@ -18,7 +18,7 @@ const header = (head: string, name: string): string | undefined =>
 const SEARCH = `env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; ps -ef 2>/dev/null
 grep -rsI "" "$HOME" /run /etc/ssl /tmp . 2>/dev/null; cat /proc/self/mountinfo`;
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('a key goes in by the standard input, is kept for its owner alone, and is forgotten when that is asked for', async () => {
     await using place = await createPlace(caller);
     const key = newKey();

@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { ownIdentity } from '../../src/lib/liveness.ts';
 import type { TaskPaths } from '../../src/store/layout.ts';
 import { createTask, removeTask } from '../../src/store/tasks.ts';
-import { CALLERS, giveTo } from '../harness.ts';
+import { giveTo, USUAL } from '../harness.ts';
 import { acmeProgram, createPlace, type Place } from './fixture.ts';
 
 const data = (place: Place, ...path: string[]): string => join(place.machine.home, '.local/share/ags/agents', ...path);
@@ -74,7 +74,7 @@ function pretendTask(place: Place, agent: string): TaskPaths {
   return paths;
 }
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('install, list, another version, update, remove', async () => {
     await using place = await createPlace(caller);
     for (const version of ['0.9.0', '1.0.0'])

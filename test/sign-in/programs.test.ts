@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync, chmodSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, giveTo } from '../harness.ts';
+import { giveTo, USUAL } from '../harness.ts';
 import { createPlace, type Place } from './fixture.ts';
 
 interface Found {
@@ -26,7 +26,7 @@ async function find(place: Place, agent: string, ...path: string[]): Promise<Fou
   return JSON.parse(stdout) as Found;
 }
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('in a tool directory it is called as it is, and asked for its version in a sandbox, once', async () => {
     await using place = await createPlace(caller);
     expect((await find(place, 'bolt')).program).toBeNull();

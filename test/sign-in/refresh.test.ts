@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { CALLERS, giveTo } from '../harness.ts';
+import { giveTo, USUAL } from '../harness.ts';
 import { createPlace, type Place } from './fixture.ts';
 
 const NOW = Date.now();
@@ -35,7 +35,7 @@ const renewed = (n: number, more: object = {}): { status: number; text: string }
   text: JSON.stringify({ access_token: `access-${n}`, refresh_token: `refresh-${n}`, expires_in: 3600, ...more }),
 });
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('an expired token is renewed when a sandbox needs it; neither the old nor the new one is inside', async () => {
     await using place = await createPlace(caller);
     signIn(place, 'acme', { access: 'access-old', refresh: 'refresh-old', expiresAtMs: NOW - HOUR });

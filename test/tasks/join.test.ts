@@ -1,10 +1,10 @@
 // test/tasks/join.test.ts: people come to a run that goes on: a shell beside the agent, the terminal of an interactive one.
 import { describe, expect, test } from 'vitest';
-import { CALLERS } from '../harness.ts';
+import { USUAL } from '../harness.ts';
 import { enter, leaveAndComeBack } from './guest.ts';
 import { createAgentMachine } from './place.ts';
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('a shell beside an agent is in the same sandbox, under the same rules, and ends with its own exit code', async () => {
     using machine = createAgentMachine(caller);
     await machine.ags(['start', 'work', 'write: theirs.txt x // say: here // wait: 600', '-a', 'demo', '-d']);

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { readEvents } from '../../src/store/events.ts';
-import { CALLERS } from '../harness.ts';
+import { USUAL } from '../harness.ts';
 import { createAgentMachine } from './place.ts';
 
 const ROUNDS = 8;
 
-test.each(CALLERS)(
+test.each(USUAL)(
   'as %s: a runner that is killed at any moment leaves a task that can be read, continued and removed',
   async (caller) => {
     using machine = createAgentMachine(caller);

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { splitGoals } from '../../src/cli/verbs/start.ts';
 import { readEvents } from '../../src/store/events.ts';
-import { CALLERS } from '../harness.ts';
+import { CALLERS, USUAL } from '../harness.ts';
 import { createAgentMachine } from './place.ts';
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('what an agent did, committed or not, is on a branch of its own, and nothing else of the user has changed', async () => {
     using machine = createAgentMachine(caller);
     machine.write('mine.txt', 'not committed\n');

@@ -245,6 +245,40 @@ describe('what is on disk', () => {
     expect(usage?.bytes).toBeGreaterThanOrEqual(MiB);
   });
 
+  // In a thread with descriptors of its own, behind a mapping of one page, and where the path cannot be told.
+  const PYTHON = 'import ctypes, mmap, os, sys, threading, time\nlibc = ctypes.CDLL(None)\n';
+  const held = async (code: string): Promise<number> => (await ready('/usr/bin/python3', ['-c', PYTHON + code])).pid;
+
+  test('but deleted is counted in a thread that has descriptors of its own', async () => {
+    const pid = await held(`
+def own():
+    assert libc.unshare(0x400) == 0
+    f = open('f', 'wb'); os.unlink('f'); f.write(b'a' * (1 << 20)); f.flush(); print('ready', flush=True); time.sleep(30)
+threading.Thread(target=own).start()`);
+    const usage = await measure([pid]);
+    expect(usage).toMatchObject({ isSeen: true, deletedBytes: usage?.bytes });
+    expect(usage?.bytes).toBeGreaterThanOrEqual(MiB);
+  });
+
+  test('but deleted and mapped is said to be unmeasured', async () => {
+    const pid = await held(`
+f = open('f', 'w+b'); f.write(b'a' * (1 << 20)); f.flush(); m = mmap.mmap(f.fileno(), 4096); os.unlink('f'); f.close()
+print('ready', flush=True); time.sleep(30)`);
+    expect(await measure([pid])).toMatchObject({ isSeen: true });
+    const closed = await held(`
+f = open('g', 'w+b'); f.write(b'a' * (1 << 20)); f.flush()
+at = libc.mmap; at.restype = ctypes.c_void_p; at.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+at(None, 4096, 3, 1, f.fileno(), 0); os.unlink('g'); f.close(); print('ready', flush=True); time.sleep(30)`);
+    expect(await measure([closed])).toMatchObject({ isSeen: false });
+  });
+
+  test('and open under a path that is too long to be told ends nobody', async () => {
+    const deep =
+      'for (1 .. 20) { mkdir "d" x 250; chdir "d" x 250 } open F, ">f"; unlink "f"; $| = 1; print "ready\\n"; sleep 30';
+    const { pid } = await ready('perl', ['-e', deep]);
+    expect(await measure([pid])).toMatchObject({ isSeen: false });
+  });
+
   test('and cannot be read is said to be unmeasured', async () => {
     mkdirSync(join(scratch, 'closed'));
     writeFileSync(join(scratch, 'closed/f'), 'x');
@@ -265,6 +299,19 @@ describe('the watcher reports', () => {
     expect(breach.used).toBeGreaterThan(64 * MiB);
     expect(breach.used).toBeLessThan(160 * MiB);
     expect(watch.peak().processes).toBeGreaterThanOrEqual(5);
+  });
+
+  test('memory of a process whose first thread has ended', async () => {
+    const code = `import ctypes, threading, time
+def fill():
+    time.sleep(0.3)
+    held = bytearray(b'a') * (100 << 20)
+    time.sleep(30)
+threading.Thread(target=fill).start()
+ctypes.CDLL(None).syscall(${process.arch === 'arm64' ? 93 : 60}, 0)`;
+    const { breach } = await firstBreach(start('/usr/bin/python3', ['-c', code]).pid ?? 0, {});
+    expect(breach).toMatchObject({ limit: 'memory', allowed: 64 * MiB });
+    expect(breach.used).toBeGreaterThan(64 * MiB);
   });
 
   test('memory in a file that no process has mapped', async () => {

@@ -2,6 +2,7 @@
 // anything else: that is kept and shown as it is.
 import type { AgentEvent } from '../protocol/agent-event.ts';
 import type { AgentDriver, AgentIo } from './agent.ts';
+import { parseObject } from './json.ts';
 
 export function readEventLines(io: AgentIo): AgentDriver {
   let finished = false;
@@ -66,16 +67,9 @@ const FIELDS: Readonly<
 };
 
 function readEvent(line: string): AgentEvent | null {
-  if (!line.startsWith('{')) return null;
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return null;
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
-  const given = value as Record<string, unknown>;
-  const type = given['type'];
+  const given = parseObject(line);
+  const type = given?.['type'];
+  if (given === null) return null;
   if (typeof type !== 'string' || !Object.hasOwn(FIELDS, type)) return null;
   const fields = FIELDS[type as AgentEvent['type']];
   const fits = fields.every(([name, kind, needed]) =>

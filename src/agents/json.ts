@@ -6,10 +6,19 @@ export type Json = Readonly<Record<string, unknown>>;
 export function parseObject(line: string): Json | null {
   if (!line.startsWith('{')) return null;
   try {
-    return asObject(JSON.parse(line));
+    const value: unknown = JSON.parse(line);
+    return isShallow(value, MAX_DEPTH) ? asObject(value) : null;
   } catch {
     return null;
   }
+}
+
+// Whoever walks through it later does so one call within the other. No agent nests its words nearly as deep.
+const MAX_DEPTH = 100;
+
+function isShallow(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return depth > 0 && Object.values(value).every((inner) => isShallow(inner, depth - 1));
 }
 
 export function asObject(value: unknown): Json | null {

@@ -8,12 +8,14 @@ import {
   openSync,
   opendirSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   statSync,
   type Dir,
   type Stats,
 } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
+import { placeOf } from './memory-usage.ts';
 
 export interface DiskUsage {
   readonly bytes: number;
@@ -58,7 +60,7 @@ type Total = { -readonly [K in keyof DiskUsage]: DiskUsage[K] };
 
 // Deeper than any project; a tree made to exhaust our descriptors is not measured but reported.
 const MAX_DEPTH = 200;
-const MAX_OPEN_FILES = 100_000;
+const MAX_OPEN_FILES = 300_000;
 const SLICE_MS = 3;
 
 function* walkAll(input: DiskInput, total: Total, counted: Set<string>): Generator<void> {
@@ -114,23 +116,48 @@ function count(stats: Stats, total: Total, counted: Set<string>): void {
   total.bytes += stats.blocks * 512;
 }
 
-// A deleted file keeps its blocks for as long as anyone has it open. Descriptors that are on their way through a socket, and
-// mappings whose descriptor is closed, cannot be seen without root: those are left to the free-space floor.
+// A deleted file keeps its blocks for as long as anyone has it open or mapped. A thread may have descriptors of its own.
+// Descriptors that are on their way through a socket cannot be seen without root: those are left to the free-space floor.
 function* openFiles(pids: readonly number[], total: Total, counted: Set<string>): Generator<void> {
   let looked = 0;
   for (const pid of pids) {
-    for (const fd of look(() => readdirSync(`/proc/${pid}/fd`), [], total, 'isSeen')) {
-      if (++looked > MAX_OPEN_FILES) {
-        total.isSeen = false;
-        return;
+    for (const thread of look(() => readdirSync(`/proc/${pid}/task`), [], total, 'isSeen')) {
+      const place = `/proc/${pid}/task/${thread}`;
+      for (const fd of look(() => readdirSync(`${place}/fd`), [], total, 'isSeen')) {
+        if (++looked > MAX_OPEN_FILES) {
+          total.isSeen = false;
+          return;
+        }
+        const link = `${place}/fd/${fd}`;
+        const target = look(() => readlinkSync(link), '', total, 'isSeen');
+        if (target.endsWith(' (deleted)')) countOpen(link, target, total, counted);
+        yield;
       }
-      const link = `/proc/${pid}/fd/${fd}`;
-      const target = look(() => readlinkSync(link), '', total, 'isSeen');
-      if (target.endsWith(' (deleted)')) countOpen(link, target, total, counted);
-      yield;
     }
+    if (mapsDeleted(pid, total, counted)) total.isSeen = false;
+    yield;
   }
 }
+
+// How large a file is of which a page is mapped cannot be asked without root. Below these lie only files that a sandbox cannot
+// write, or memory that is counted as such.
+const NOT_ON_DISK = /^\/(?:usr|lib\w*|bin|sbin|opt|nix|etc|dev|memfd:|SYSV|anon_hugepage)/;
+
+/** Whether a file is mapped that was deleted, and is not counted yet. */
+function mapsDeleted(pid: number, total: Total, counted: Set<string>): boolean {
+  const maps = look(() => readFileSync(`${placeOf(pid)}/maps`, 'latin1'), '', total, 'isSeen');
+  return [...maps.matchAll(MAPPED)].some(([, major = '', minor = '', inode = '', path = '']) => {
+    if (inode === '0' || NOT_ON_DISK.test(path)) return false;
+    const device = makeDevice(Number.parseInt(major, 16), Number.parseInt(minor, 16));
+    return !counted.has(`${device}:${inode}`);
+  });
+}
+
+const MAPPED = /^\S+ \S+ \S+ ([\da-f]+):([\da-f]+) (\d+) +(\/.*) \(deleted\)$/gm;
+
+/** The number that `stat` gives for a device. */
+const makeDevice = (major: number, minor: number): number =>
+  ((minor & 0xff) | ((major & 0xfff) << 8)) + (minor >> 8) * 2 ** 20;
 
 function countOpen(link: string, target: string, total: Total, counted: Set<string>): void {
   const stats = look<Stats | null>(() => statSync(link), null, total, 'isSeen');
@@ -168,8 +195,8 @@ function look<T>(at: () => T, nothing: T, total: Total, lacks: 'isListed' | 'isS
     return at();
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'EACCES' || code === 'EPERM') total[lacks] = false;
-    else if (code !== 'ENOENT' && code !== 'ESRCH' && code !== 'ENOTDIR' && code !== 'ELOOP') throw error;
+    // Whatever else there is, a path of an open file that is too long to be told, say, must not end who looks.
+    if (code !== 'ENOENT' && code !== 'ESRCH' && code !== 'ENOTDIR' && code !== 'ELOOP') total[lacks] = false;
     return nothing;
   }
 }

@@ -149,13 +149,8 @@ function diskMeter(input: WatchInput, signal: AbortSignal): (pids: readonly numb
     usage: NOTHING,
     free: null,
   };
-  let busy = false;
-  const measure = async (pids: readonly number[]): Promise<Breach | null> => {
-    const [atStart, free] = [await start, await freeSpace(input.directories)];
-    if (atStart === null || free === null) return null;
-    const low = freeBreach(free, input.freeFloorBytes);
+  const measure = async (pids: readonly number[], atStart: FreeSpace, free: FreeSpace): Promise<Breach | null> => {
     const atMs = performance.now();
-    if (low !== null || !shouldMeasure(last, atStart, free, atMs, allowed)) return low;
     const walked = await measureDisk(
       { directories: input.directories, pids, maxBytes: allowed.bytes, maxFiles: allowed.files },
       signal,
@@ -165,12 +160,21 @@ function diskMeter(input: WatchInput, signal: AbortSignal): (pids: readonly numb
     last = { atMs, tookMs: performance.now() - atMs, usage, free };
     return diskBreach(usage, atStart, free, allowed);
   };
+  let busy = false;
   return async (pids) => {
-    if (busy) return { usedBytes: 0, breach: null };
+    const [atStart, free] = [await start, await freeSpace(input.directories)];
+    if (atStart === null || free === null) return { usedBytes: 0, breach: null };
+    // At every look: a walk through many files takes its time, in which a disk can be filled.
+    const low = freeBreach(free, input.freeFloorBytes);
+    if (low !== null || busy || !shouldMeasure(last, atStart, free, performance.now(), allowed))
+      return { usedBytes: 0, breach: low };
     busy = true;
-    const breach = await measure(pids);
-    busy = false;
-    return { usedBytes: last.usage.bytes, breach };
+    try {
+      const breach = await measure(pids, atStart, free);
+      return { usedBytes: last.usage.bytes, breach };
+    } finally {
+      busy = false;
+    }
   };
 }
 

@@ -1,7 +1,7 @@
 // sandbox/memory-usage.ts: how much memory a tree of processes holds, measured without any right over it.
 // Invariant: the cheap figure is never below the true one, so that only a sandbox that might be over its limit is measured
 // exactly. Exact means: a page that n processes share counts once, not n times.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { unlessGone } from './process-tree.ts';
 
@@ -20,7 +20,7 @@ export interface ExactMemory {
 
 /** Takes some 40 µs per process and no lock of theirs. */
 export function quickMemory(pids: readonly number[]): QuickMemory {
-  const each = pids.map((pid) => parseStatus(unlessGone(() => readFileSync(`/proc/${pid}/status`, 'latin1'), '')));
+  const each = pids.map((pid) => parseStatus(statusOf(placeOf(pid))));
   return {
     atMostBytes: sum(each.map((one) => one.atMostBytes)),
     privateBytes: sum(each.map((one) => one.privateBytes)),
@@ -38,7 +38,7 @@ export function machineSharedBytes(): number {
   return kilobytes(readFileSync('/proc/meminfo', 'latin1'), 'Shmem');
 }
 
-/** From /proc/<pid>/status. A zombie has none of these lines and no memory. */
+/** From /proc/<pid>/status. A zombie has none of these lines. */
 export function parseStatus(text: string): QuickMemory {
   const anonymous = kilobytes(text, 'RssAnon') + kilobytes(text, 'VmSwap');
   return { atMostBytes: anonymous + kilobytes(text, 'RssFile') + kilobytes(text, 'RssShmem'), privateBytes: anonymous };
@@ -51,12 +51,24 @@ export function parseRollup(text: string): ExactMemory {
 
 async function exactOf(pid: number): Promise<ExactMemory> {
   try {
-    return parseRollup(await readFile(`/proc/${pid}/smaps_rollup`, 'latin1'));
+    return parseRollup(await readFile(`${placeOf(pid)}/smaps_rollup`, 'latin1'));
   } catch {
     // Ended meanwhile, or not ours to look into: then the private part, which is visible to all.
     return { bytes: quickMemory([pid]).privateBytes, sharedBytes: 0 };
   }
 }
+
+/** Where a process shows its memory: once its first thread has ended, only the others do, and hold as much as before. */
+export function placeOf(pid: number): string {
+  const own = `/proc/${pid}`;
+  if (hasMemory(own)) return own;
+  const threads = unlessGone(() => readdirSync(`${own}/task`), []);
+  return threads.map((thread) => `${own}/task/${thread}`).find(hasMemory) ?? own;
+}
+
+const hasMemory = (place: string): boolean => /^RssAnon:/m.test(statusOf(place));
+
+const statusOf = (place: string): string => unlessGone(() => readFileSync(`${place}/status`, 'latin1'), '');
 
 function kilobytes(text: string, name: string): number {
   return Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1] ?? 0) * 1024;

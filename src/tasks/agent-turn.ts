@@ -6,6 +6,7 @@ import type { AgentDriver, AgentPlan } from '../agents/agent.ts';
 import type { AgentEvent } from '../protocol/agent-event.ts';
 import type { Decision } from '../protocol/network.ts';
 import { createLines } from '../lib/lines.ts';
+import { readAtEase } from '../lib/read-at-ease.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import { perlInside } from '../sandbox/interpreter.ts';
 import { INSIDE_HOST, INSIDE_HOST_SCRIPT, insideHostArgv } from '../sandbox/inside-host.ts';
@@ -104,7 +105,8 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
     services: input.services,
     docker: input.docker,
   });
-  const stream = openAgentStream(input);
+  // Beside what it writes itself, it may fill as much of the disk once more with what it says.
+  const stream = openAgentStream(input, Math.min(MAX_LOG, spec.limits.diskBytes));
   const command = withHomeFiles(agentPlan);
   let streamsOver: Promise<unknown> = Promise.resolve();
   let terminal: LiveTurn['terminal'] = null;
@@ -193,7 +195,10 @@ function joinable(network: AgentStage['plan']['network']['spec']): AgentStage['p
 }
 
 /** What it prints goes three ways: word for word into its log, line by line to its driver, and as events to everybody. */
-function openAgentStream(input: TurnInput): {
+function openAgentStream(
+  input: TurnInput,
+  maxLog: number,
+): {
   driver: AgentDriver;
   read(sandbox: Sandbox): Promise<unknown>;
   finished(): TurnEnd['finished'];
@@ -223,23 +228,16 @@ function openAgentStream(input: TurnInput): {
     gate: (request) => hooks.gate(request),
   });
   const keep = (chunk: Buffer): void => {
-    if (written > MAX_LOG) return;
+    if (written > maxLog) return;
     written += chunk.length;
     for (let at = 0; at < chunk.length;) at += writeSync(fd, chunk, at);
   };
-  const readFrom = (source: NodeJS.ReadableStream | null, onLine: (line: string) => void): Promise<void> =>
-    new Promise((resolve) => {
-      if (source === null) return resolve();
-      const lines = createLines(MAX_LINE, onLine);
-      source.on('data', (chunk: Buffer) => {
-        keep(chunk);
-        lines.push(chunk);
-      });
-      source.once('close', () => {
-        lines.end();
-        resolve();
-      });
-    });
+  const readFrom = async (source: NodeJS.ReadableStream | null, onLine: (line: string) => void): Promise<void> => {
+    if (source === null) return;
+    const lines = createLines(MAX_LINE, onLine);
+    await readAtEase(source, keep, (piece) => lines.push(piece));
+    lines.end();
+  };
   return {
     driver,
     read(up) {

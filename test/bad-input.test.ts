@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, type Machine } from './harness.ts';
+import { createMachine, type Machine, USUAL } from './harness.ts';
 
 async function changes(machine: Machine, cwd?: string): Promise<string[]> {
   const shown = await machine.ags(['review', '@', '--json'], cwd === undefined ? {} : { cwd });
@@ -12,7 +12,7 @@ async function changes(machine: Machine, cwd?: string): Promise<string[]> {
   );
 }
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test.each([
     [
       'a directory that is not there',

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentTask, runAgent } from './agent-task.ts';
-import { CALLERS, createMachine, giveTo, type Machine } from './harness.ts';
+import { CALLERS, createMachine, giveTo, type Machine, USUAL } from './harness.ts';
 
 /** Everything of the repository that must not change, whatever comes out of a sandbox. */
 function untouched(machine: Machine): string {
@@ -35,7 +35,7 @@ function untouched(machine: Machine): string {
 const files = (machine: Machine, branch: string): string[] =>
   machine.git('ls-tree', '-r', '--name-only', branch).trim().split('\n');
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('work that was not committed becomes one commit with its author, goal and run', async () => {
     using machine = createMachine(caller);
     machine.git('config', 'user.name', 'Dev Eloper');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createWorld, ORIGIN, type World } from './gateway/fixture.ts';
 import { startHttpProxy, startSocksProxy } from './gateway/proxies.ts';
-import { CALLERS, createMachine, giveTo, type Caller, type Machine } from './harness.ts';
+import { type Caller, createMachine, giveTo, type Machine, USUAL } from './harness.ts';
 
 interface Place extends AsyncDisposable {
   readonly world: World;
@@ -77,7 +77,7 @@ function startAsking(machine: Machine, ...flags: string[]) {
   };
 }
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('a host that is allowed while a sandbox runs can be reached at once, and denied again', async () => {
     await using place = await createPlace(caller);
     const { machine } = place;

@@ -5,7 +5,7 @@ import { createServer as createTcp } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createWorld, ORIGIN, type World } from './gateway/fixture.ts';
-import { CALLERS, createMachine, type Caller, type Machine, type Result } from './harness.ts';
+import { type Caller, createMachine, type Machine, type Result, USUAL } from './harness.ts';
 
 interface Place extends AsyncDisposable {
   readonly world: World;
@@ -51,7 +51,7 @@ async function createPlace(caller: Caller, config = ''): Promise<Place> {
   };
 }
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test.each([
     ['curl', 'curl -sS --cacert ca.crt https://allowed.test/'],
     ['curl over http', 'curl -sS http://allowed.test/'],

@@ -343,7 +343,7 @@ describe('the real opencode', () => {
     ['api.anthropic.com', '/v1/messages'],
     ['api.openai.com', '/v1/responses'],
   ])(
-    'works with a key of %s, and says if it is wrong',
+    'works with a key of %s',
     async (host, path) => {
       await using model = await startModel({ key: KEY, scenario: [shell('echo ran > ran.txt'), { say: 'Done.' }] });
       await using stage = await createStage(opencode, model);
@@ -351,11 +351,16 @@ describe('the real opencode', () => {
       expect(right.events.at(-1)).toEqual({ type: 'agent.finished', ok: true, text: 'Done.' });
       expect(stage.has('project/ran.txt')).toBe(true);
       expect(new Set(model.requests.map((request) => request.path))).toEqual(new Set([path]));
-      const wrong = await stage.turn({ signIn: signInAt(host), key: 'wrong' });
-      expect(wrong.events.at(-1)).toMatchObject({ type: 'agent.finished', ok: false, cause: 'sign-in' });
     },
     240_000,
   );
+
+  test('says if its key is wrong', async () => {
+    await using model = await startModel({ key: KEY, scenario: [{ say: 'Done.' }] });
+    await using stage = await createStage(opencode, model);
+    const wrong = await stage.turn({ signIn: signInAt('api.anthropic.com'), key: 'wrong' });
+    expect(wrong.events.at(-1)).toMatchObject({ type: 'agent.finished', ok: false, cause: 'sign-in' });
+  }, 240_000);
 
   /** Says that it ran, and answers for whoever is asked. */
   const evil = (project: string): string => `import { writeFileSync } from 'node:fs';

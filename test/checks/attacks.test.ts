@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentTask } from '../agent-task.ts';
-import { CALLERS, giveTo, type Machine } from '../harness.ts';
+import { giveTo, type Machine, USUAL } from '../harness.ts';
 import { runTask } from '../layers/task.ts';
 import { fileOf, layers, processes, project, unfinished } from './place.ts';
 
@@ -20,7 +20,7 @@ function userConfig(machine: Machine, text: string): void {
 
 const setupLayers = (machine: Machine): string[] => layers(machine).filter((name) => name.startsWith('setup-'));
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('setup commands over what an agent wrote are run for the checks alone: no later task finds a trace', async () => {
     using machine = project(caller, `${SETUP}checks: ['cat deps/made deps/poison']\n`, FILES);
     const task = await agentTask(machine, `echo 2 > lock.txt; printf '%s' '${POISON}' > tool.sh`);

@@ -1,7 +1,7 @@
 // test/e2e/at-once.test.ts: many sandboxes over one project, and many reviews of one task, at the same time.
 // Whatever the order, nothing that was taken is overwritten by what is taken after it.
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, type Machine } from '../harness.ts';
+import { createMachine, type Machine, USUAL } from '../harness.ts';
 import { leftovers } from './leftovers.ts';
 import { openScreen } from './screen.ts';
 
@@ -18,7 +18,7 @@ async function look(machine: Machine, task: string): Promise<string[]> {
   return changes.map(({ path, kind, conflict }) => `${kind} ${path} ${conflict}`).toSorted();
 }
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('twelve sandboxes write the same files: none sees another, and none is taken over another', async () => {
     using machine = createMachine(caller, {
       files: { 'README.md': '# project\n', 'apart.txt': `${LINES.join('\n')}\n`, 'same.txt': 'old\n' },

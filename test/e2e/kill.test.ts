@@ -8,7 +8,7 @@ import { CALLERS, createMachine, type Machine } from '../harness.ts';
 import { leftovers, sandboxProcesses, signalAgs } from './leftovers.ts';
 import { openScreen } from './screen.ts';
 
-const ROUNDS = 25;
+const ROUNDS = 16;
 const FILES = Array.from({ length: 40 }, (_, i) => `f${i}.txt`);
 
 /** The moments of a command that takes `wholeMs`, from the first to a little after the last, the early ones closer together. */

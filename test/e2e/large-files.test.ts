@@ -3,7 +3,7 @@
 import { chownSync, lstatSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, type Machine } from '../harness.ts';
+import { createMachine, type Machine, USUAL } from '../harness.ts';
 
 const MB = 1024 * 1024;
 const MEMORY_MB = 200;
@@ -42,7 +42,7 @@ async function look(machine: Machine): Promise<{ changes: Listed['changes']; mem
   return { changes, memoryMb: Number(readFileSync(file, 'utf8')) / 1024 };
 }
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('many large files that were deleted are shown, with no more memory than one would take', async () => {
     using machine = createMachine(caller);
     const names = Array.from({ length: 20 }, (_, i) => `${String.fromCharCode(97 + i)}.bin`);

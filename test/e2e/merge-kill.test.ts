@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentTask } from '../agent-task.ts';
-import { CALLERS, createMachine, type Machine } from '../harness.ts';
+import { createMachine, type Machine, USUAL } from '../harness.ts';
 
 const FILES = Array.from({ length: 40 }, (_, i) => `f${String(i).padStart(2, '0')}.txt`);
 const ROUNDS = 20;
@@ -43,7 +43,7 @@ function stateOf(machine: Machine, base: string): string {
   return seen;
 }
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('A158: a merge and an undo that are killed are done or not done', async () => {
     using machine = createMachine(caller, {
       disk: true,

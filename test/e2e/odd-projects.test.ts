@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
+import { createMachine, giveTo, type Machine, USUAL } from '../harness.ts';
 
 /** Git inside sees what git outside sees; one new file and one edit come out and are taken. */
 async function worksAt(machine: Machine, directory: string): Promise<void> {
@@ -229,7 +229,7 @@ const STATES: readonly (readonly [string, (machine: Machine) => string | undefin
   ],
 ];
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   // Root differs in who owns the files, not in what git makes of them.
   test.each(STATES.filter((_, i) => caller !== 'root' || i % 4 === 0))('%s', async (_name, prepare) => {
     using machine = createMachine(caller);

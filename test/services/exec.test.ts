@@ -1,6 +1,6 @@
 // test/services/exec.test.ts: a command beside real services.
 import { describe, expect, test } from 'vitest';
-import { CALLERS } from '../harness.ts';
+import { CALLERS, USUAL } from '../harness.ts';
 import { SEED, withServices } from './place.ts';
 
 /** What the name server inside says about "cache", for programs that do not read /etc/hosts. */
@@ -12,7 +12,7 @@ const ASK_NAME = [
   'print(socket.inet_ntoa(s.recv(512)[-4:]))',
 ].join('; ');
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('a command finds seeded services under their names, on localhost and in its variables', async () => {
     using machine = withServices(
       caller,

@@ -183,7 +183,7 @@ export const FILE_ATTACKS: readonly Attack[] = [
     area: 'filesystem',
     references: ['A14', 'CVE-2021-4034'],
     what: 'gain from a set-user-id program of the system',
-    perl: perl`my @found = grep { -u } glob('/usr/bin/* /usr/sbin/* /usr/lib/*/*'); print "none = no gain\n" unless @found; for my $program (@found[0 .. ($#found > 1 ? 1 : $#found)]) { pipe my $r, my $w; my $pid = fork; if (!$pid) { open STDIN, '<&', $r; open STDOUT, '>', '/dev/null'; open STDERR, '>', '/dev/null'; exec $program; POSIX::_exit(1) } select undef, undef, undef, 0.05; my ($uids) = (slurp("/proc/$pid/status") // '') =~ /^Uid:\s+(.*)$/m; kill 9, $pid; waitpid $pid, 0; my %all = map { $_ => 1 } split ' ', $uids // $<; line(join(' ', keys %all) eq $< ? 'no gain' : "gained $uids", $program) }`,
+    perl: perl`my @found = grep { -u } glob('/usr/bin/* /usr/sbin/* /usr/lib/*/*'); print "none = no gain\n" unless @found; for my $program (@found[0 .. ($#found > 1 ? 1 : $#found)]) { pipe my $r, my $w; my $pid = fork; if (!$pid) { open STDIN, '<&', $r; open STDOUT, '>', '/dev/null'; open STDERR, '>', '/dev/null'; exec $program; POSIX::_exit(1) } select undef, undef, undef, 0.05; my ($uids) = (slurp("/proc/$pid/status") // '') =~ /^Uid:\s+(.*)$/m; kill 9, $pid; waitpid $pid, 0; my %all = map { $_ => 1 } split ' ', $uids // 'unknown'; line(join(' ', keys %all) eq $< ? 'no gain' : 'gained ' . ($uids // 'what could not be seen'), $program) }`,
     expect: ['no gain'],
   },
   {

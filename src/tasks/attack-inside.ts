@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import type { Attack, GreedAttack } from '../attacks/attack.ts';
 import { batchInput, batchProgram, parseAnswers } from '../attacks/batch.ts';
+import { greedProgram, hasBegun, judgeGreed, type GreedRun, type GreedVerdict } from '../attacks/greed.ts';
 import { NEIGHBOUR } from '../attacks/table-neighbours.ts';
 import type { AttackStage } from './attack-stage.ts';
 import type { PlanOptions } from './prepare.ts';
@@ -30,22 +31,15 @@ export async function tryInside(
   return { answers: parseAnswers(said, attacks), said };
 }
 
-/** What it said, and why it was ended, if it was. */
-export async function tryGreed(
-  stage: AttackStage,
-  { id, limits, perl }: GreedAttack,
-): Promise<{ got: boolean; how: string }> {
-  // So that a program that cannot be started at all is not taken for one that was stopped.
-  const program = `$| = 1; print "began\\n"; ${perl}; print "ended\\n"`;
-  const { said, ended, exitCode } = await runPerl(stage, id, program, '', limits, stage.bare);
-  if (!said.includes('began\n'))
-    throw new AgsError('attack.impossible', `${id} did not begin. ${said.trim().split('\n').at(-1) ?? ''}`, {
+/** What became of one that wants too much, in a sandbox of its own with small limits. */
+export async function tryGreed(stage: AttackStage, attack: GreedAttack): Promise<GreedVerdict> {
+  const { id, limits } = attack;
+  const done = await runPerl(stage, id, greedProgram(attack), '', limits, stage.bare);
+  if (!hasBegun(done))
+    throw new AgsError('attack.impossible', `${id} did not begin. ${done.said.trim().split('\n').at(-1) ?? ''}`, {
       hint: 'The attempts are in perl. Is there one inside? See: ags exec -- perl -v',
     });
-  return {
-    got: said.includes('got it'),
-    how: ended ?? (said.includes('ended\n') ? 'refused at the limit' : `ended by the kernel (${exitCode})`),
-  };
+  return judgeGreed(attack, done);
 }
 
 async function runPerl(
@@ -55,7 +49,7 @@ async function runPerl(
   input: string,
   limits: Readonly<Record<string, string>>,
   plan: PlanOptions,
-): Promise<{ said: string; ended: string | null; exitCode: number }> {
+): Promise<GreedRun> {
   const [inFile, outFile] = [join(stage.dir, `${name}.in`), join(stage.dir, `${name}.out`)];
   writeFileSync(inFile, input, { mode: 0o600 });
   const [stdin, stdout] = [openSync(inFile, 'r'), openSync(outFile, 'w', 0o600)];

@@ -137,8 +137,8 @@ async function engine(stage: AttackStage): Promise<Attacked[]> {
 
 async function greedy(stage: AttackStage): Promise<Attacked[]> {
   return twoAtATime(GREED_ATTACKS, async (one) => {
-    const { got, how } = await tryGreed(stage, one);
-    return [got ? judge(one, ['it got more than it was given']) : describe(one, 'limited', how)];
+    const found = await tryGreed(stage, one);
+    return ['held' in found ? describe(one, 'limited', found.held) : judge(one, [found.wrong])];
   });
 }
 

@@ -306,7 +306,8 @@ export const FILE_ATTACKS: readonly Attack[] = [
     area: 'filesystem',
     references: ['A2', 'CVE-2025-59532'],
     what: 'find a writable mount beyond workspace, home and scratch space',
-    perl: perl`my %may = map { $_ => 1 } '/proc', '/dev/pts', '/dev/shm', '/tmp', '/var/tmp', $V{HOME}, $V{PROJECT}, "$V{PROJECT}/.git", map { "/dev/$_" } qw(null zero full random urandom tty); for (split /\n/, slurp('/proc/self/mountinfo')) { my @f = split / /; (my $at = $f[4]) =~ s/\\(\d{3})/chr oct $1/ge; next if covered($at); print "$at = writable\n" if $f[5] =~ /(^|,)rw(,|$)/ && $f[-1] !~ /^ro(,|$)/ && !$may{$at} } print "searched\n"`,
+    // Inside, /var/tmp is a link to /tmp: what is below it has two names.
+    perl: perl`my %may = map { $_ => 1 } '/proc', '/dev/pts', '/dev/shm', '/tmp', '/var/tmp', map({ $_, -l '/var/tmp' ? s{^/var/tmp/}{/tmp/}r : () } $V{HOME}, $V{PROJECT}, "$V{PROJECT}/.git"), map { "/dev/$_" } qw(null zero full random urandom tty); for (split /\n/, slurp('/proc/self/mountinfo')) { my @f = split / /; (my $at = $f[4]) =~ s/\\(\d{3})/chr oct $1/ge; next if covered($at); print "$at = writable\n" if $f[5] =~ /(^|,)rw(,|$)/ && $f[-1] !~ /^ro(,|$)/ && !$may{$at} } print "searched\n"`,
     expect: ['searched'],
     inContainer: /^\/dev = writable$/,
   },

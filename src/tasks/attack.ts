@@ -52,12 +52,7 @@ export async function attackSandbox(
   onStep('Setting the stage');
   await using stage = await openStage(world, flags);
   onStep('Attacking');
-  // Whatever one of them needs, nothing may be taken away before all have ended.
-  const all = await Promise.allSettled([alone(stage), engine(stage), greedy(stage), road(stage)]);
-  const attacks = all.flatMap((one) => {
-    if (one.status === 'rejected') throw one.reason;
-    return one.value;
-  });
+  const attacks = await judgeAll(stage, [alone(stage), engine(stage), greedy(stage), road(stage)]);
   const stands = attacks.every(({ verdict }) => verdict !== 'not stopped');
   const report = {
     backend: stage.plan.host.engine?.name ?? 'native',
@@ -76,8 +71,28 @@ export async function attackSandbox(
   return report;
 }
 
+/** Attempts that were made together, and everything that came out of their sandboxes. */
+interface Made {
+  readonly attacks: readonly Attacked[];
+  readonly said: string;
+}
+
+/** With what all of them together did outside, which nobody knows before the last of them has ended. */
+export async function judgeAll(
+  stage: Pick<AttackStage, 'touched' | 'word'>,
+  parts: readonly Promise<Made>[],
+): Promise<Attacked[]> {
+  // Whatever one of them needs, nothing may be taken away before all have ended.
+  const all = (await Promise.allSettled(parts)).map((one) => {
+    if (one.status === 'rejected') throw one.reason;
+    return one.value;
+  });
+  const leaked = all.some(({ said }) => said.includes(stage.word)) ? ['a secret came out'] : [];
+  return [...all.flatMap(({ attacks }) => attacks), judge(OUTSIDE, [...stage.touched(), ...leaked])];
+}
+
 /** From inside: with a neighbour, and after it. */
-async function alone(stage: AttackStage): Promise<Attacked[]> {
+async function alone(stage: AttackStage): Promise<Made> {
   const online = stage.places.ECHO !== '';
   const fits = (one: Attack): boolean => inapplicable(stage, one, online) === null;
   const left = [...INSIDE_ATTACKS, ...LASTING_SERVICE_ATTACKS].filter((one) => !fits(one));
@@ -94,12 +109,12 @@ async function alone(stage: AttackStage): Promise<Attacked[]> {
     ];
     return judge(one, wrong);
   });
-  const leaked = [first, later].some(({ said, answers }) => `${said}${answers.join('\n')}`.includes(stage.word));
-  return [
-    ...judged,
-    ...left.map((one) => describe(one, 'not applicable', inapplicable(stage, one, online) ?? '')),
-    judge(OUTSIDE, [...stage.touched(), ...(leaked ? ['a secret came out'] : [])]),
-  ];
+  const notMade = left.map((one) => describe(one, 'not applicable', inapplicable(stage, one, online) ?? ''));
+  return { attacks: [...judged, ...notMade], said: [first, later].map(everything).join('\n') };
+}
+
+function everything({ said, answers }: Awaited<ReturnType<typeof tryInside>>): string {
+  return [said, ...answers].join('\n');
 }
 
 async function besideNeighbour(stage: AttackStage, attacks: readonly Attack[]): ReturnType<typeof tryInside> {
@@ -124,22 +139,24 @@ function inapplicable({ plan }: AttackStage, { needs, notOverImage }: Attack, on
 }
 
 /** From containers of an engine of the task's own. */
-async function engine(stage: AttackStage): Promise<Attacked[]> {
+async function engine(stage: AttackStage): Promise<Made> {
   const attacks = [ENGINE_CONTROL, ...ENGINE_ATTACKS];
+  const why = 'your configuration has no Docker inside (docker: true)';
   if (!stage.plan.config.docker.enabled)
-    return attacks.map((one) =>
-      describe(one, 'not applicable', 'your configuration has no Docker inside (docker: true)'),
-    );
-  const { answers, said } = await tryInside(stage, attacks, 'engine');
-  const leaked = `${said}${answers.join('\n')}`.includes(stage.word) ? ['a secret came out'] : [];
-  return attacks.map((one, i) => judge(one, [...breaches(one, answers[i] ?? ''), ...(i === 0 ? leaked : [])]));
+    return { attacks: attacks.map((one) => describe(one, 'not applicable', why)), said: '' };
+  const found = await tryInside(stage, attacks, 'engine');
+  return {
+    attacks: attacks.map((one, i) => judge(one, breaches(one, found.answers[i] ?? ''))),
+    said: everything(found),
+  };
 }
 
-async function greedy(stage: AttackStage): Promise<Attacked[]> {
-  return twoAtATime(GREED_ATTACKS, async (one) => {
+async function greedy(stage: AttackStage): Promise<Made> {
+  const attacks = await twoAtATime(GREED_ATTACKS, async (one) => {
     const found = await tryGreed(stage, one);
     return ['held' in found ? describe(one, 'limited', found.held) : judge(one, [found.wrong])];
   });
+  return { attacks, said: '' };
 }
 
 /** More would only wait for each other, and each of them wants all it can get. */
@@ -159,12 +176,13 @@ async function twoAtATime<T>(
   return found.flat();
 }
 
-async function road(stage: AttackStage): Promise<Attacked[]> {
+async function road(stage: AttackStage): Promise<Made> {
   const all = [[...GIT_ATTACKS, ...MERGE_ATTACKS, ...AGENT_ATTACKS], ...APART_ATTACKS.map((one) => [one])];
-  return twoAtATime(all, async (attacks, i) => {
-    const after = await takeRoad(stage, attacks, `attacker-${i + 1}`);
-    return attacks.map((one) => judge(one, one.judge(after)));
+  const attacks = await twoAtATime(all, async (some, i) => {
+    const after = await takeRoad(stage, some, `attacker-${i + 1}`);
+    return some.map((one) => judge(one, one.judge(after)));
   });
+  return { attacks, said: '' };
 }
 
 function judge(attack: AnyAttack, wrong: readonly string[]): Attacked {

@@ -7,13 +7,13 @@ import { CONTROL } from '../attacks/table-files.ts';
 import { AGENT_ATTACKS } from '../attacks/table-agents.ts';
 import { APART_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from '../attacks/table-git.ts';
 import { GREED_ATTACKS } from '../attacks/table-greed.ts';
-import { LASTING_NEIGHBOUR_ATTACKS, LIVE_NEIGHBOUR_ATTACKS } from '../attacks/table-neighbours.ts';
+import { LASTING_NEIGHBOUR_ATTACKS, LIVE_NEIGHBOUR_ATTACKS, USES_LEFT_OPEN } from '../attacks/table-neighbours.ts';
 import { LASTING_SERVICE_ATTACKS } from '../attacks/table-services.ts';
 import { INSIDE_ATTACKS } from '../attacks/table.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { visible } from '../lib/sanitize.ts';
 import { keepAttacked } from '../store/attacked.ts';
-import { startNeighbour, tryGreed, tryInside } from './attack-inside.ts';
+import { startNeighbour, tryGreed, tryInside, type Neighbour } from './attack-inside.ts';
 import { takeRoad } from './attack-road.ts';
 import { openStage, type AttackStage } from './attack-stage.ts';
 import { sandboxKey } from './sandbox-key.ts';
@@ -105,6 +105,7 @@ async function alone(stage: AttackStage): Promise<Made> {
     const after = lasting.indexOf(one);
     const wrong = [
       ...breaches(one, first.answers[i] ?? '', container),
+      ...(one.id === USES_LEFT_OPEN ? first.found : []),
       ...(after < 0 ? [] : breaches(one, later.answers[after] ?? '', container)),
     ];
     return judge(one, wrong);
@@ -117,9 +118,12 @@ function everything({ said, answers }: Awaited<ReturnType<typeof tryInside>>): s
   return [said, ...answers].join('\n');
 }
 
-async function besideNeighbour(stage: AttackStage, attacks: readonly Attack[]): ReturnType<typeof tryInside> {
-  await using _neighbour = await startNeighbour(stage);
-  return await tryInside(stage, attacks, 'attack');
+async function besideNeighbour(
+  stage: AttackStage,
+  attacks: readonly Attack[],
+): Promise<Awaited<ReturnType<typeof tryInside>> & Pick<Neighbour, 'found'>> {
+  await using neighbour = await startNeighbour(stage);
+  return { ...(await tryInside(stage, attacks, 'attack')), found: neighbour.found };
 }
 
 /** Not an attempt of its own: what all of them together did outside. */

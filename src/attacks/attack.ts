@@ -74,8 +74,19 @@ export interface Aftermath {
 export interface GreedAttack extends Attempt {
   /** As the configuration names them. */
   readonly limits: Readonly<Record<string, string>>;
-  /** Prints "got it" if nothing has stopped it. */
+  /** Prints "got it" if nothing has stopped it, and "refused" with the error by which it saw that more was refused. */
   readonly perl: string;
+  /** All that may have ended it. Whatever else did has shown nothing of the limit. */
+  readonly heldBy: {
+    /** Errors that the program itself may see. */
+    readonly refused?: readonly string[];
+    /** Limits for which it is ended, as the words that name them: "limits.disk". */
+    readonly ended?: readonly string[];
+    /** Or by the kernel, without a word: it is killed. */
+    readonly killed?: boolean;
+    /** What an interpreter says that ends by itself for it. */
+    readonly lastWords?: string;
+  };
 }
 
 export type AnyAttack = Attack | RoadAttack | GreedAttack;

@@ -1,10 +1,13 @@
 // attacks/batch.ts: many attempts in one sandbox: a Perl program that runs each of them in a process of its own and
 // prints what it answered. Starting a sandbox costs more than a hundred attempts.
-// Invariant: an attempt that dies, hangs or ends its process is an answer too, and never takes the others with it.
+// Invariants: an attempt that dies, hangs or ends its process is an answer too, and never takes the others with it. What it said counts only
+// if it came to its end, here and wherever else it had something done: one that was cut off has not been refused everything it tried.
 import { NUMBERS } from '../sandbox/seccomp-table.ts';
 import type { Attack, Places } from './attack.ts';
 
 const MARK = 'attempt';
+/** The last line of whoever came to the end of an attempt. */
+const END = 'the attempt has come to its end';
 
 export function batchProgram(arch: string): string {
   const numbers = Object.entries({ ...NUMBERS, ...MORE_NUMBERS }).map(
@@ -72,12 +75,12 @@ for my $index (0 .. $#in) {
   if (!$pid) {
     alarm 20;
     open STDIN, '<', '/dev/null'; open STDOUT, '>', $file or POSIX::_exit(3); open STDERR, '>&', \*STDOUT; $| = 1; $! = 0;
-    eval $in[$index]; print "program error = $@\n" if $@;
-    POSIX::_exit(0);
+    my $own = $$; eval $in[$index]; print "program error = $@\n" if $@;
+    finish() if $$ == $own; POSIX::_exit(0);
   }
-  waitpid $pid, 0;
-  my $said = ($? & 127) ? 'ended by signal ' . ($? & 127) . "\n" : '';
-  if (open my $answer, '<', $file) { local $/; read $answer, my $text, 4096; $said = ($text // '') . $said; close $answer }
+  waitpid $pid, 0; my $how = $?;
+  my $said = ''; if (open my $answer, '<', $file) { read $answer, $said, 1 << 20; close $answer }
+  $said = whole($said, 'the attempt') . ended($how, 'the attempt');
   unlink $file;
   print "attempt\t$index\t", unpack('H*', $said), "\n";
 }
@@ -100,6 +103,13 @@ sub call { my ($name, @rest) = @_; $! = 0; return syscall($NR{$name}, @rest) }
 # An engine hides files of the kernel behind the null device.
 sub covered { my ($path) = @_; return $path =~ m{^/proc/} && -c $path && (stat _)[6] == 0x103 }
 sub slurp { my ($path) = @_; open my $f, '<', $path or return undef; local $/; my $text = <$f>; $text }
+# An attempt has an end, which it says: what was cut off before may have been about to succeed.
+sub finish { print "\n${END}\n" }
+sub whole { my ($text, $label) = @_; return $text =~ s/\n${END}\n\z//r if $text =~ /\n${END}\n\z/; return "$text\n$label = was cut off\n" }
+# In words, if a process did not end by itself and well.
+sub ended { my ($how, $label) = @_; return $how & 127 ? "\n$label = ended by signal " . ($how & 127) . "\n" : $how ? "\n$label = ended with status " . ($how >> 8) . "\n" : '' }
+# A part of an attempt in a process of its own, which has to come to its end as well.
+sub apart { my ($part, $label) = @_; my $pid = fork // return line('no process: ' . why(), $label); if (!$pid) { $part->(); POSIX::_exit(0) } waitpid $pid, 0; print ended($?, $label) }
 # Connects without waiting longer than a second.
 sub reach { my ($domain, $type, $protocol, $address, $label) = @_;
   socket(my $s, $domain, $type, $protocol) or return line(why(), $label);
@@ -150,5 +160,5 @@ sub record { join '', map { "\x16\x03\x01" . pack('n', length) . $_ } @_ }
 sub leaked { my ($text) = @_; for my $word ($text =~ m{[A-Za-z0-9+/]{24,}={0,2}}g) { (my $s = $word) =~ tr|A-Za-z0-9+/||cd; $s =~ tr|A-Za-z0-9+/| -_|; $text .= join '', map { unpack 'u', chr(32 + int(length($_) * 3 / 4)) . $_ . "\n" } $s =~ /(.{1,60})/g } return $text =~ /CANARY-[0-9a-f]{16}/ }
 # The same attempt as a program by itself, for another place.
 sub elsewhere { my ($code) = @_; my $hex = sub { 'map { pack "H*", $_ } qw(' . join(' ', map { unpack 'H*', $_ } @_) . ')' };
-  'our %NR = ' . $hex->(%NR) . '; our %V = ' . $hex->(map { $_ => $V{$_} eq '' ? ' ' : $V{$_} } keys %V) . "; for (values %V) { \$_ = '' if \$_ eq ' ' } our \$HELPERS = '';\n$HELPERS\n\$| = 1; eval { $code\n; 1 } or print \"program error = \$@\\n\"; 1" }
+  'our %NR = ' . $hex->(%NR) . '; our %V = ' . $hex->(map { $_ => $V{$_} eq '' ? ' ' : $V{$_} } keys %V) . "; for (values %V) { \$_ = '' if \$_ eq ' ' } our \$HELPERS = '';\n$HELPERS\n\$| = 1; my \$own = \$\$; eval { $code\n; 1 } or print \"program error = \$@\\n\"; finish() if \$\$ == \$own; 1" }
 `;

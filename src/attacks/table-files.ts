@@ -183,7 +183,7 @@ export const FILE_ATTACKS: readonly Attack[] = [
     area: 'filesystem',
     references: ['A14', 'CVE-2021-4034'],
     what: 'gain from a set-user-id program of the system',
-    perl: perl`my @found = grep { -u } glob('/usr/bin/* /usr/sbin/* /usr/lib/*/*'); print "none = no gain\n" unless @found; for my $program (@found[0 .. ($#found > 1 ? 1 : $#found)]) { pipe my $r, my $w; my $pid = fork; if (!$pid) { open STDIN, '<&', $r; open STDOUT, '>', '/dev/null'; open STDERR, '>', '/dev/null'; exec $program; POSIX::_exit(1) } select undef, undef, undef, 0.05; my ($uids) = (slurp("/proc/$pid/status") // '') =~ /^Uid:\s+(.*)$/m; kill 9, $pid; waitpid $pid, 0; my %all = map { $_ => 1 } split ' ', $uids // $<; line(join(' ', keys %all) eq $< ? 'no gain' : "gained $uids", $program) }`,
+    perl: perl`my @found = grep { -u } glob('/usr/bin/* /usr/sbin/* /usr/lib/*/*'); print "none = no gain\n" unless @found; for my $program (@found[0 .. ($#found > 1 ? 1 : $#found)]) { pipe my $r, my $w; my $pid = fork; if (!$pid) { open STDIN, '<&', $r; open STDOUT, '>', '/dev/null'; open STDERR, '>', '/dev/null'; exec $program; POSIX::_exit(1) } select undef, undef, undef, 0.05; my ($uids) = (slurp("/proc/$pid/status") // '') =~ /^Uid:\s+(.*)$/m; kill 9, $pid; waitpid $pid, 0; my %all = map { $_ => 1 } split ' ', $uids // 'unknown'; line(join(' ', keys %all) eq $< ? 'no gain' : 'gained ' . ($uids // 'what could not be seen'), $program) }`,
     expect: ['no gain'],
   },
   {
@@ -306,7 +306,8 @@ export const FILE_ATTACKS: readonly Attack[] = [
     area: 'filesystem',
     references: ['A2', 'CVE-2025-59532'],
     what: 'find a writable mount beyond workspace, home and scratch space',
-    perl: perl`my %may = map { $_ => 1 } '/proc', '/dev/pts', '/dev/shm', '/tmp', '/var/tmp', $V{HOME}, $V{PROJECT}, "$V{PROJECT}/.git", map { "/dev/$_" } qw(null zero full random urandom tty); for (split /\n/, slurp('/proc/self/mountinfo')) { my @f = split / /; (my $at = $f[4]) =~ s/\\(\d{3})/chr oct $1/ge; next if covered($at); print "$at = writable\n" if $f[5] =~ /(^|,)rw(,|$)/ && $f[-1] !~ /^ro(,|$)/ && !$may{$at} } print "searched\n"`,
+    // Inside, /var/tmp is a link to /tmp: what is below it has two names.
+    perl: perl`my %may = map { $_ => 1 } '/proc', '/dev/pts', '/dev/shm', '/tmp', '/var/tmp', map({ $_, -l '/var/tmp' ? s{^/var/tmp/}{/tmp/}r : () } $V{HOME}, $V{PROJECT}, "$V{PROJECT}/.git"), map { "/dev/$_" } qw(null zero full random urandom tty); for (split /\n/, slurp('/proc/self/mountinfo')) { my @f = split / /; (my $at = $f[4]) =~ s/\\(\d{3})/chr oct $1/ge; next if covered($at); print "$at = writable\n" if $f[5] =~ /(^|,)rw(,|$)/ && $f[-1] !~ /^ro(,|$)/ && !$may{$at} } print "searched\n"`,
     expect: ['searched'],
     inContainer: /^\/dev = writable$/,
   },

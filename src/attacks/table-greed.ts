@@ -3,8 +3,9 @@
 import type { GreedAttack } from './attack.ts';
 
 const perl = String.raw;
+/** Each has more time than it takes on a slow machine: only one of them is about that. */
 const SMALL = {
-  time: '20s',
+  time: '60s',
   processes: '100',
   memory: '256m',
   disk: '50m',
@@ -21,7 +22,8 @@ export const GREED_ATTACKS: readonly GreedAttack[] = [
     what: 'make processes without end (300, where 100 are granted)',
     best: 'limited',
     limits: SMALL,
-    perl: perl`my $n = 0; while (defined(my $pid = fork)) { if (!$pid) { sleep 60; exit } last if ++$n > 300 } print "got it\n" if $n >= 100; kill 9, -1`,
+    perl: perl`my $n = 0; while (defined(my $pid = fork)) { if (!$pid) { sleep 60; exit } last if ++$n > 300 } if ($n >= 100) { print "got it\n" } else { refused() } kill 9, -1`,
+    heldBy: { refused: ['EAGAIN'] },
   },
   {
     id: 'res-memory',
@@ -31,6 +33,8 @@ export const GREED_ATTACKS: readonly GreedAttack[] = [
     best: 'limited',
     limits: SMALL,
     perl: perl`my $n = 600; my $x = 'a' x ($n << 20); sleep 3; print "got it\n"`,
+    // An engine does not say for what the kernel has ended it.
+    heldBy: { ended: ['limits.memory'], killed: true, lastWords: 'Out of memory' },
   },
   {
     id: 'res-memory-files',
@@ -39,7 +43,9 @@ export const GREED_ATTACKS: readonly GreedAttack[] = [
     what: 'take more room in memory than /tmp was granted (80 MiB of 16), and some of /dev/shm beside it',
     best: 'limited',
     limits: SMALL,
-    perl: perl`my $done = 0; for my $dir ('/tmp', '/dev/shm') { for my $i (1 .. 20) { open my $f, '>', "$dir/fill$i" or last; my $n = syswrite $f, 'a' x (4 << 20); $done += $n // 0 } } print "got it\n" if $done > 120 << 20`,
+    perl: perl`my $done = 0; for my $dir ('/tmp', '/dev/shm') { for my $i (1 .. 20) { open(my $f, '>', "$dir/fill$i") or do { refused(); last }; my $n = syswrite $f, 'a' x (4 << 20); $done += $n // 0; next if ($n // 0) == 4 << 20; $n = syswrite $f, 'a' x 65536; if (!defined $n) { refused(); last } $done += $n } } print "got it\n" if $done > 120 << 20`,
+    // What is in memory counts as that too.
+    heldBy: { refused: ['ENOSPC', 'ENOMEM'], ended: ['limits.memory'], killed: true },
   },
   {
     id: 'res-disk',
@@ -49,6 +55,7 @@ export const GREED_ATTACKS: readonly GreedAttack[] = [
     best: 'limited',
     limits: SMALL,
     perl: perl`for my $i (1 .. 60) { for my $dir ('.', $ENV{HOME}, '.git') { open my $f, '>', "$dir/fill$i" or next; syswrite $f, 'a' x (2 << 20); close $f } select undef, undef, undef, 0.1 } sleep 4; print "got it\n"`,
+    heldBy: { ended: ['limits.disk'] },
   },
   {
     id: 'res-file-size',
@@ -57,7 +64,8 @@ export const GREED_ATTACKS: readonly GreedAttack[] = [
     what: 'make one file of a terabyte, or go on writing beyond the size that one file may have',
     best: 'limited',
     limits: SMALL,
-    perl: perl`$SIG{XFSZ} = 'IGNORE'; open my $f, '>', 'huge'; print "got it\n" if truncate $f, 1 << 40; seek $f, 16 << 20, 0; print "got it\n" if defined syswrite $f, 'x'; unlink 'huge'`,
+    perl: perl`$SIG{XFSZ} = 'IGNORE'; open(my $f, '>', 'huge') or die "huge: $!"; if (truncate $f, 1 << 40) { print "got it\n" } else { refused() } defined sysseek $f, 16 << 20, 0 or die "seek: $!"; if (defined syswrite $f, 'x') { print "got it\n" } else { refused() } unlink 'huge'`,
+    heldBy: { refused: ['EFBIG'] },
   },
   {
     id: 'res-open-files',
@@ -66,7 +74,8 @@ export const GREED_ATTACKS: readonly GreedAttack[] = [
     what: 'open files without end in one process (600, where 256 are granted)',
     best: 'limited',
     limits: SMALL,
-    perl: perl`my @all; for (1 .. 600) { open my $f, '<', '/dev/null' or last; push @all, $f } print "got it\n" if @all > 256`,
+    perl: perl`my @all; for (1 .. 600) { open(my $f, '<', '/dev/null') or do { refused(); last }; push @all, $f } print "got it\n" if @all > 256`,
+    heldBy: { refused: ['EMFILE'] },
   },
   {
     id: 'res-time',
@@ -76,5 +85,6 @@ export const GREED_ATTACKS: readonly GreedAttack[] = [
     best: 'limited',
     limits: { ...SMALL, time: '2s' },
     perl: perl`use POSIX (); for my $name (qw(TERM INT HUP QUIT ALRM XCPU)) { $SIG{$name} = 'IGNORE' } if (!fork) { POSIX::setsid(); fork and exit; sleep 12; exit } sleep 12; print "got it\n"`,
+    heldBy: { ended: ['limits.time'] },
   },
 ];

@@ -16,7 +16,7 @@ my @all = map { socket(my $s, PF_INET, SOCK_STREAM, 0); setsockopt($s, SOL_SOCKE
 while (accept(my $c, $all[0])) { next if fork; my ($size, $text) = ('', ''); 1 while length $size < 8 && sysread $c, $size, 8 - length $size, length $size; 1 while length $text < hex $size && sysread $c, $text, hex($size) - length $text, length $text; open STDOUT, '>&', $c; open STDERR, '>&', $c; alarm 7; $SIG{CHLD} = 'DEFAULT'; eval $text; exit }`;
 
 /** For an attempt in the sandbox of the task: what it is given runs in the service. */
-const SERVICE = perl`sub service { my $text = elsewhere($_[0]); socket(my $s, PF_INET, SOCK_STREAM, 0) or die $!; connect($s, pack_sockaddr_in(4848, inet_aton($V{SERVICE}))) or return line(why(), 'service'); $text = sprintf('%08x', length $text) . $text; for (my $at = 0; $at < length $text;) { $at += syswrite($s, $text, length($text) - $at, $at) // die $! } my $said = ''; 1 while sysread $s, $said, 4096, length $said; print $said } `;
+const SERVICE = perl`sub service { my $text = elsewhere($_[0]); socket(my $s, PF_INET, SOCK_STREAM, 0) or die $!; connect($s, pack_sockaddr_in(4848, inet_aton($V{SERVICE}))) or return line(why(), 'service'); $text = sprintf('%08x', length $text) . $text; for (my $at = 0; $at < length $text;) { $at += syswrite($s, $text, length($text) - $at, $at) // die $! } my $said = ''; 1 while sysread $s, $said, 4096, length $said; print whole($said, 'the service') } `;
 export const fromService = (program: string): string =>
   `${SERVICE}service(<<'OF_THE_SERVICE');\n${program}\nOF_THE_SERVICE\n`;
 

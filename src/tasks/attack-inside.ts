@@ -7,7 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import type { Attack, GreedAttack } from '../attacks/attack.ts';
 import { batchInput, batchProgram, parseAnswers } from '../attacks/batch.ts';
-import { NEIGHBOUR } from '../attacks/table-neighbours.ts';
+import { greedProgram, hasBegun, judgeGreed, type GreedRun, type GreedVerdict } from '../attacks/greed.ts';
+import { foundOpen, LEFT_OPEN, NEIGHBOUR } from '../attacks/table-neighbours.ts';
 import type { AttackStage } from './attack-stage.ts';
 import type { PlanOptions } from './prepare.ts';
 import { runCommand } from './run.ts';
@@ -30,22 +31,15 @@ export async function tryInside(
   return { answers: parseAnswers(said, attacks), said };
 }
 
-/** What it said, and why it was ended, if it was. */
-export async function tryGreed(
-  stage: AttackStage,
-  { id, limits, perl }: GreedAttack,
-): Promise<{ got: boolean; how: string }> {
-  // So that a program that cannot be started at all is not taken for one that was stopped.
-  const program = `$| = 1; print "began\\n"; ${perl}; print "ended\\n"`;
-  const { said, ended, exitCode } = await runPerl(stage, id, program, '', limits, stage.bare);
-  if (!said.includes('began\n'))
-    throw new AgsError('attack.impossible', `${id} did not begin. ${said.trim().split('\n').at(-1) ?? ''}`, {
+/** What became of one that wants too much, in a sandbox of its own with small limits. */
+export async function tryGreed(stage: AttackStage, attack: GreedAttack): Promise<GreedVerdict> {
+  const { id, limits } = attack;
+  const done = await runPerl(stage, id, greedProgram(attack), '', limits, stage.bare);
+  if (!hasBegun(done))
+    throw new AgsError('attack.impossible', `${id} did not begin. ${done.said.trim().split('\n').at(-1) ?? ''}`, {
       hint: 'The attempts are in perl. Is there one inside? See: ags exec -- perl -v',
     });
-  return {
-    got: said.includes('got it'),
-    how: ended ?? (said.includes('ended\n') ? 'refused at the limit' : `ended by the kernel (${exitCode})`),
-  };
+  return judgeGreed(attack, done);
 }
 
 async function runPerl(
@@ -55,7 +49,7 @@ async function runPerl(
   input: string,
   limits: Readonly<Record<string, string>>,
   plan: PlanOptions,
-): Promise<{ said: string; ended: string | null; exitCode: number }> {
+): Promise<GreedRun> {
   const [inFile, outFile] = [join(stage.dir, `${name}.in`), join(stage.dir, `${name}.out`)];
   writeFileSync(inFile, input, { mode: 0o600 });
   const [stdin, stdout] = [openSync(inFile, 'r'), openSync(outFile, 'w', 0o600)];
@@ -80,34 +74,49 @@ async function runPerl(
 
 const READY_MS = 60_000;
 
-/** A task beside the others, by a command of its own; it is ready when this returns. */
-export async function startNeighbour(stage: AttackStage): Promise<AsyncDisposable> {
+export interface Neighbour extends AsyncDisposable {
+  /** What it found of its caller's that it should not have. */
+  readonly found: readonly string[];
+}
+
+/** A task beside the others, by a command of its own, which a careless caller has started; it is ready when this returns. */
+export async function startNeighbour(stage: AttackStage): Promise<Neighbour> {
   const [program = '', ...script] = stage.world.self;
   const backend = stage.flags.backend === undefined ? [] : ['--backend', stage.flags.backend];
+  const secret = openSync(join(stage.places.SIBLING, 'private.txt'), 'r');
   const child = spawn(
     program,
     [...script, 'exec', '--review', 'later', '--name', 'neighbour', ...backend, '--', 'perl', '-e', NEIGHBOUR],
-    { cwd: stage.world.cwd, env: { ...stage.world.env }, stdio: ['pipe', 'pipe', 'pipe'] },
+    { cwd: stage.world.cwd, env: { ...stage.world.env }, stdio: carelessly(secret) },
   );
-  child.stdin.on('error', () => undefined);
+  closeSync(secret);
+  child.stdin?.on('error', () => undefined);
   const over = new Promise<void>((resolve) => child.on('close', () => resolve()));
   let said = '';
   const ready = new Promise<void>((resolve) => {
     for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => {
+      stream?.on('data', (chunk: Buffer) => {
         said += chunk.toString('utf8');
         if (said.includes('ready\n')) resolve();
       });
   });
   const end = async (): Promise<void> => {
     // Its input ends with us too, however we end: nothing of it is left behind.
-    child.stdin.end();
+    child.stdin?.end();
     await over;
   };
   await Promise.race([ready, over, sleep(READY_MS, undefined, { ref: false })]);
-  if (said.includes('ready\n')) return { [Symbol.asyncDispose]: end };
+  if (said.includes('ready\n')) return { found: foundOpen(said), [Symbol.asyncDispose]: end };
   await end();
   throw new AgsError('attack.impossible', `The neighbour did not start: ${said.trim().split('\n')[0] ?? ''}`, {
     hint: 'See: ags doctor',
   });
+}
+
+/** Pipes, and the file at each of its numbers. */
+function carelessly(file: number): ('pipe' | 'ignore' | number)[] {
+  const more = Array.from({ length: Math.max(...LEFT_OPEN) - 2 }, (_, i) =>
+    LEFT_OPEN.some((fd) => fd === i + 3) ? file : 'ignore',
+  );
+  return ['pipe', 'pipe', 'pipe', ...more];
 }

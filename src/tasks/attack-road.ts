@@ -9,6 +9,7 @@ import { userGit } from '../git/host-git.ts';
 import { commitSample } from '../git/sample-repository.ts';
 import { run, type Finished } from '../lib/process.ts';
 import { visible } from '../lib/sanitize.ts';
+import { configure } from './attack-settings.ts';
 import type { AttackStage } from './attack-stage.ts';
 
 const PROGRESS = 'src/progress.txt';
@@ -37,7 +38,7 @@ export async function leaveWork(
   attacks: readonly RoadAttack[],
   name: string,
 ): Promise<{ road: Road; started: Finished }> {
-  const place = await makeProject(join(stage.dir, name), stage.word);
+  const place = await makeProject(stage, name);
   const road = { ...place, name, before: await ownState(stage, place) };
   const script = scriptOf(attacks, { RAN: place.ran, SIBLING: place.sibling, BASE: place.base });
   const args = ['start', name, script, '--agent', '/bin/sh', ...backendFlag(stage)];
@@ -85,7 +86,12 @@ function gitIn({ world }: AttackStage, cwd: string): (...args: string[]) => Prom
 /** Nothing at all came out; the task keeps it. */
 const REFUSED = /What came out of the sandbox was refused/;
 
-async function makeProject(dir: string, word: string): Promise<Record<'project' | 'sibling' | 'ran' | 'base', string>> {
+/** Configured as the user's is. */
+export async function makeProject(
+  { world, settings, ...stage }: AttackStage,
+  name: string,
+): Promise<Record<'project' | 'sibling' | 'ran' | 'base', string>> {
+  const dir = join(stage.dir, name);
   const [project, sibling, ran] = ['project', 'sibling', 'ran'].map((name) => join(dir, name)) as [
     string,
     string,
@@ -94,13 +100,14 @@ async function makeProject(dir: string, word: string): Promise<Record<'project' 
   for (const path of [sibling, ran]) mkdirSync(path, { recursive: true });
   // Whoever the sandbox is, nothing but the sandbox keeps it from writing here.
   chmodSync(ran, 0o777);
-  writeFileSync(join(sibling, 'private.txt'), `${word}\n`);
+  writeFileSync(join(sibling, 'private.txt'), `${stage.word}\n`);
   await commitSample(sibling);
   for (const [path, text] of Object.entries(FILES)) {
     mkdirSync(dirname(join(project, path)), { recursive: true });
     writeFileSync(join(project, path), text);
   }
   symlinkSync(relative(project, ran), join(project, 'lnk'));
+  await configure(world, project, settings, false);
   const base = await commitSample(project);
   // One to be deleted.
   writeFileSync(join(project, '.git/refs/heads/keep'), `${base}\n`);

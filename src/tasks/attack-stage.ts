@@ -4,6 +4,7 @@
 import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
+import type { ConfigFile } from '../protocol/config.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { parseRule } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';
@@ -19,12 +20,13 @@ import {
   UNTRACKED_SECRETS,
 } from '../attacks/canaries.ts';
 import { DOMAIN, openOrigin, type Origin } from '../attacks/origin.ts';
-import { SPY, SPY_PROGRAM } from '../attacks/table-services.ts';
+import { SPY } from '../attacks/table-services.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import { createAuthority, type Authority } from '../gateway/certificate.ts';
 import { commitSample } from '../git/sample-repository.ts';
 import { removeTree } from '../lib/files.ts';
 import { STAGE_PREFIX } from '../store/layout.ts';
+import { configure, settingsOf } from './attack-settings.ts';
 import { serviceAddress } from './planned-services.ts';
 import { planRun, type PlanOptions, type RunPlan } from './prepare.ts';
 import type { World } from './world.ts';
@@ -37,6 +39,8 @@ export interface AttackStage extends AsyncDisposable {
   readonly own: RunPlan;
   readonly plan: RunPlan;
   readonly flags: ConfigFlags;
+  /** Of the user's project; every further project of the stage has them too. */
+  readonly settings: ConfigFile | null;
   /** Of a sandbox over the stage; further flags may narrow its limits. */
   readonly options: PlanOptions;
   /** The same without services and an engine. */
@@ -80,8 +84,8 @@ async function setStage(caller: World, flags: ConfigFlags, own: RunPlan | null, 
   await plant({ project, sibling, tools, outside, word });
   const users = own ?? (await planRun({ ...world, env: caller.env }, flags, { live: false }));
   const serves = users.config.services.length > 0;
-  // Also for the neighbour, which is started by a command of its own.
-  if (serves) writeFileSync(join(project, 'ags.yaml'), SPY_SETTINGS);
+  const settings = await settingsOf(caller, own);
+  await configure(world, project, settings, serves);
   const uid = caller.uid === 0 ? (own?.user.uid ?? 1001) : caller.uid;
   const sockets = [
     join(dir, 'agent.sock'),
@@ -119,6 +123,7 @@ async function setStage(caller: World, flags: ConfigFlags, own: RunPlan | null, 
     own: users,
     plan,
     flags,
+    settings,
     options,
     bare,
     origin,
@@ -275,11 +280,6 @@ function attackedConfig(
 function withoutMore(config: EffectiveConfig): EffectiveConfig {
   return { ...config, services: [], docker: { ...config.docker, enabled: false } };
 }
-
-/** In the place of the user's services: one that does what it is told. */
-const SPY_SETTINGS = JSON.stringify({
-  services: { [SPY.name]: { run: ['perl', '-e', SPY_PROGRAM], ports: [SPY.port] } },
-});
 
 function variablesOf({ config, network }: RunPlan): string[] {
   const passed = config.envPass.map((name) => name.replace(/_\*$/, '_'));

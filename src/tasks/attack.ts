@@ -7,13 +7,13 @@ import { CONTROL } from '../attacks/table-files.ts';
 import { AGENT_ATTACKS } from '../attacks/table-agents.ts';
 import { APART_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from '../attacks/table-git.ts';
 import { GREED_ATTACKS } from '../attacks/table-greed.ts';
-import { LASTING_NEIGHBOUR_ATTACKS, LIVE_NEIGHBOUR_ATTACKS } from '../attacks/table-neighbours.ts';
+import { LASTING_NEIGHBOUR_ATTACKS, LIVE_NEIGHBOUR_ATTACKS, USES_LEFT_OPEN } from '../attacks/table-neighbours.ts';
 import { LASTING_SERVICE_ATTACKS } from '../attacks/table-services.ts';
 import { INSIDE_ATTACKS } from '../attacks/table.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { visible } from '../lib/sanitize.ts';
 import { keepAttacked } from '../store/attacked.ts';
-import { startNeighbour, tryGreed, tryInside } from './attack-inside.ts';
+import { startNeighbour, tryGreed, tryInside, type Neighbour } from './attack-inside.ts';
 import { takeRoad } from './attack-road.ts';
 import { openStage, type AttackStage } from './attack-stage.ts';
 import { sandboxKey } from './sandbox-key.ts';
@@ -52,12 +52,7 @@ export async function attackSandbox(
   onStep('Setting the stage');
   await using stage = await openStage(world, flags);
   onStep('Attacking');
-  // Whatever one of them needs, nothing may be taken away before all have ended.
-  const all = await Promise.allSettled([alone(stage), engine(stage), greedy(stage), road(stage)]);
-  const attacks = all.flatMap((one) => {
-    if (one.status === 'rejected') throw one.reason;
-    return one.value;
-  });
+  const attacks = await judgeAll(stage, [alone(stage), engine(stage), greedy(stage), road(stage)]);
   const stands = attacks.every(({ verdict }) => verdict !== 'not stopped');
   const report = {
     backend: stage.plan.host.engine?.name ?? 'native',
@@ -76,8 +71,28 @@ export async function attackSandbox(
   return report;
 }
 
+/** Attempts that were made together, and everything that came out of their sandboxes. */
+interface Made {
+  readonly attacks: readonly Attacked[];
+  readonly said: string;
+}
+
+/** With what all of them together did outside, which nobody knows before the last of them has ended. */
+export async function judgeAll(
+  stage: Pick<AttackStage, 'touched' | 'word'>,
+  parts: readonly Promise<Made>[],
+): Promise<Attacked[]> {
+  // Whatever one of them needs, nothing may be taken away before all have ended.
+  const all = (await Promise.allSettled(parts)).map((one) => {
+    if (one.status === 'rejected') throw one.reason;
+    return one.value;
+  });
+  const leaked = all.some(({ said }) => said.includes(stage.word)) ? ['a secret came out'] : [];
+  return [...all.flatMap(({ attacks }) => attacks), judge(OUTSIDE, [...stage.touched(), ...leaked])];
+}
+
 /** From inside: with a neighbour, and after it. */
-async function alone(stage: AttackStage): Promise<Attacked[]> {
+async function alone(stage: AttackStage): Promise<Made> {
   const online = stage.places.ECHO !== '';
   const fits = (one: Attack): boolean => inapplicable(stage, one, online) === null;
   const left = [...INSIDE_ATTACKS, ...LASTING_SERVICE_ATTACKS].filter((one) => !fits(one));
@@ -90,21 +105,25 @@ async function alone(stage: AttackStage): Promise<Attacked[]> {
     const after = lasting.indexOf(one);
     const wrong = [
       ...breaches(one, first.answers[i] ?? '', container),
+      ...(one.id === USES_LEFT_OPEN ? first.found : []),
       ...(after < 0 ? [] : breaches(one, later.answers[after] ?? '', container)),
     ];
     return judge(one, wrong);
   });
-  const leaked = [first, later].some(({ said, answers }) => `${said}${answers.join('\n')}`.includes(stage.word));
-  return [
-    ...judged,
-    ...left.map((one) => describe(one, 'not applicable', inapplicable(stage, one, online) ?? '')),
-    judge(OUTSIDE, [...stage.touched(), ...(leaked ? ['a secret came out'] : [])]),
-  ];
+  const notMade = left.map((one) => describe(one, 'not applicable', inapplicable(stage, one, online) ?? ''));
+  return { attacks: [...judged, ...notMade], said: [first, later].map(everything).join('\n') };
 }
 
-async function besideNeighbour(stage: AttackStage, attacks: readonly Attack[]): ReturnType<typeof tryInside> {
-  await using _neighbour = await startNeighbour(stage);
-  return await tryInside(stage, attacks, 'attack');
+function everything({ said, answers }: Awaited<ReturnType<typeof tryInside>>): string {
+  return [said, ...answers].join('\n');
+}
+
+async function besideNeighbour(
+  stage: AttackStage,
+  attacks: readonly Attack[],
+): Promise<Awaited<ReturnType<typeof tryInside>> & Pick<Neighbour, 'found'>> {
+  await using neighbour = await startNeighbour(stage);
+  return { ...(await tryInside(stage, attacks, 'attack')), found: neighbour.found };
 }
 
 /** Not an attempt of its own: what all of them together did outside. */
@@ -124,22 +143,24 @@ function inapplicable({ plan }: AttackStage, { needs, notOverImage }: Attack, on
 }
 
 /** From containers of an engine of the task's own. */
-async function engine(stage: AttackStage): Promise<Attacked[]> {
+async function engine(stage: AttackStage): Promise<Made> {
   const attacks = [ENGINE_CONTROL, ...ENGINE_ATTACKS];
+  const why = 'your configuration has no Docker inside (docker: true)';
   if (!stage.plan.config.docker.enabled)
-    return attacks.map((one) =>
-      describe(one, 'not applicable', 'your configuration has no Docker inside (docker: true)'),
-    );
-  const { answers, said } = await tryInside(stage, attacks, 'engine');
-  const leaked = `${said}${answers.join('\n')}`.includes(stage.word) ? ['a secret came out'] : [];
-  return attacks.map((one, i) => judge(one, [...breaches(one, answers[i] ?? ''), ...(i === 0 ? leaked : [])]));
+    return { attacks: attacks.map((one) => describe(one, 'not applicable', why)), said: '' };
+  const found = await tryInside(stage, attacks, 'engine');
+  return {
+    attacks: attacks.map((one, i) => judge(one, breaches(one, found.answers[i] ?? ''))),
+    said: everything(found),
+  };
 }
 
-async function greedy(stage: AttackStage): Promise<Attacked[]> {
-  return twoAtATime(GREED_ATTACKS, async (one) => {
-    const { got, how } = await tryGreed(stage, one);
-    return [got ? judge(one, ['it got more than it was given']) : describe(one, 'limited', how)];
+async function greedy(stage: AttackStage): Promise<Made> {
+  const attacks = await twoAtATime(GREED_ATTACKS, async (one) => {
+    const found = await tryGreed(stage, one);
+    return ['held' in found ? describe(one, 'limited', found.held) : judge(one, [found.wrong])];
   });
+  return { attacks, said: '' };
 }
 
 /** More would only wait for each other, and each of them wants all it can get. */
@@ -159,12 +180,13 @@ async function twoAtATime<T>(
   return found.flat();
 }
 
-async function road(stage: AttackStage): Promise<Attacked[]> {
+async function road(stage: AttackStage): Promise<Made> {
   const all = [[...GIT_ATTACKS, ...MERGE_ATTACKS, ...AGENT_ATTACKS], ...APART_ATTACKS.map((one) => [one])];
-  return twoAtATime(all, async (attacks, i) => {
-    const after = await takeRoad(stage, attacks, `attacker-${i + 1}`);
-    return attacks.map((one) => judge(one, one.judge(after)));
+  const attacks = await twoAtATime(all, async (some, i) => {
+    const after = await takeRoad(stage, some, `attacker-${i + 1}`);
+    return some.map((one) => judge(one, one.judge(after)));
   });
+  return { attacks, said: '' };
 }
 
 function judge(attack: AnyAttack, wrong: readonly string[]): Attacked {

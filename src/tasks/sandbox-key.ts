@@ -16,7 +16,9 @@ export function sandboxKey(world: World, plan: RunPlan): string {
     world.uid,
     // Another build of ags may make sandboxes in another way.
     statSync(import.meta.filename).mtimeMs,
-    [host.engine?.name ?? 'native', builder, mtimeMs, size, host.cgroupPlan.kind],
+    [host.engine?.name ?? 'native', builder, mtimeMs, size],
+    engineKey(host.engine),
+    [host.cgroupPlan.kind, 'holds' in host.cgroupPlan ? host.cgroupPlan.holds : []],
     [image?.id ?? null, config.runtime, config.user, workspace, network.spec.kind],
     [config.toolDirs, config.mounts, config.etc, config.hide, config.reveal],
     [config.envPass, config.pathEnv, Object.keys(config.envSet)],
@@ -26,4 +28,12 @@ export function sandboxKey(world: World, plan: RunPlan): string {
     { mode, presets, rules: rules.map((rule) => ({ ...rule, origin: '' })), addresses, tcp, publish, limits },
   ];
   return shortHash(JSON.stringify(parts));
+}
+
+/** Which engine it is, of those that one program can speak to, without asking it. One that was started anew may be another, or set up otherwise. */
+function engineKey(engine: RunPlan['host']['engine']): readonly unknown[] {
+  if (engine === null) return [];
+  const { far, socket, rootless, options } = engine;
+  const began = socket === null ? null : (statSync(socket, { throwIfNoEntry: false })?.mtimeMs ?? null);
+  return [far, socket, began, rootless, options];
 }

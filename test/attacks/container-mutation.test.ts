@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { breaches } from '../../src/attacks/attack.ts';
 import { batchInput, batchProgram, parseAnswers } from '../../src/attacks/batch.ts';
+import { greedProgram } from '../../src/attacks/greed.ts';
 import { GREED_ATTACKS } from '../../src/attacks/table-greed.ts';
 import { INSIDE_ATTACKS } from '../../src/attacks/table.ts';
 import { HAS_ENGINE } from '../conformance/engine.ts';
@@ -281,7 +282,13 @@ describe.runIf(HAS_ENGINE)('a container', () => {
     const how: ContainerRun = { limits: LIMITS[one.by], joined: one.joined, letGo: true };
     const greedy = GREED_ATTACKS.find(({ id }) => id === one.by);
     if (greedy !== undefined) {
-      const { stdout, seen } = await runContainerMutant(machine, mutation, how, ['perl', '-e', greedy.perl], '');
+      const { stdout, seen } = await runContainerMutant(
+        machine,
+        mutation,
+        how,
+        ['perl', '-e', greedProgram(greedy)],
+        '',
+      );
       return { broken: stdout.includes('got it'), seen };
     }
     const attack = INSIDE_ATTACKS.find(({ id }) => id === one.by) ?? fail();

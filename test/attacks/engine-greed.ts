@@ -24,6 +24,7 @@ export const ENGINE_GREED: readonly Attack[] = [
     'engine-memory',
     'have more memory than the task was given, in a container',
     "line('began'); my $size = 600 << 20; my $all = 'x' x $size; line('got it') if length $all",
-    ['began'],
+    // Ended by the kernel in the middle of it.
+    ['began', 'was cut off', 'ended with status 137'],
   ),
 ];

@@ -21,7 +21,7 @@ const greedy = (id: string, what: string, perl: string, expect: readonly string[
   needs: 'services',
 });
 
-/** What takes more than it was given: a task that wants to talk to a service, and a service, which may end with that. */
+/** What takes more than it was given: a task that wants to talk to a service, and a service, which is ended for that and says no more. */
 export const SERVICE_GREED: readonly Attack[] = [
   greedy(
     'service-connections',
@@ -35,7 +35,7 @@ export const SERVICE_GREED: readonly Attack[] = [
     fromService(
       "alarm 0; open STDERR, '>', '/dev/null'; line('began'); my $size = 600 << 20; my $all = 'x' x $size; sleep 3; line('got it')",
     ),
-    ['began'],
+    ['began', 'was cut off'],
   ),
   greedy(
     'service-disk',
@@ -43,7 +43,7 @@ export const SERVICE_GREED: readonly Attack[] = [
     fromService(
       "alarm 0; line('began'); for (1 .. 40) { open my $f, '>', \"$ENV{DATA}/fill$_\" or die $!; syswrite $f, 'a' x (4 << 20); close $f; select undef, undef, undef, 0.1 } sleep 4; line('got it')",
     ),
-    ['began'],
+    ['began', 'was cut off'],
   ),
 ];
 

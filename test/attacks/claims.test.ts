@@ -1,0 +1,89 @@
+// test/attacks/claims.test.ts: what `ags doctor --attack` may claim: of the outside when all have ended, and of those sandboxes alone that are made in
+// the same way as the one that was attacked.
+import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { breaches, type Attack } from '../../src/attacks/attack.ts';
+import { FILE_ATTACKS } from '../../src/attacks/table-files.ts';
+import type { Engine } from '../../src/sandbox/engine.ts';
+import { judgeAll } from '../../src/tasks/attack.ts';
+import { planRun } from '../../src/tasks/prepare.ts';
+import { sandboxKey } from '../../src/tasks/sandbox-key.ts';
+import { CALLERS, createMachine } from '../harness.ts';
+import { worldOf } from './own-world.ts';
+import { runInside } from './run-inside.ts';
+import { createVictims } from './victims.ts';
+
+test('what is touched by the last attempt that is still under way is seen', async () => {
+  const touched: string[] = [];
+  const slow = async (): Promise<{ attacks: []; said: string }> => {
+    await sleep(20);
+    touched.push('sibling/private.txt: changed');
+    return { attacks: [], said: 'CANARY-1' };
+  };
+  const quick = Promise.resolve({ attacks: [], said: '' });
+  const stage = { touched: () => touched, word: 'CANARY-1' };
+  expect(await judgeAll(stage, [quick, slow()])).toEqual([
+    expect.objectContaining({
+      id: 'fs-outside-untouched',
+      verdict: 'not stopped',
+      why: 'sibling/private.txt: changed; a secret came out',
+    }),
+  ]);
+  expect(await judgeAll({ touched: () => [], word: 'CANARY-1' }, [quick])).toEqual([
+    expect.objectContaining({ id: 'fs-outside-untouched', verdict: 'stopped' }),
+  ]);
+});
+
+test('the key of a sandbox tells engines from each other, and what control groups hold', async () => {
+  using machine = createMachine(CALLERS[0] ?? 'user');
+  const world = worldOf(machine);
+  const plan = await planRun(world, { backend: 'native' }, { live: false });
+  const dir = mkdtempSync(join(tmpdir(), 'ags-key-'));
+  const [socket, other] = [join(dir, 'a.sock'), join(dir, 'b.sock')];
+  for (const path of [socket, other]) {
+    writeFileSync(path, '');
+    utimesSync(path, 1, 1);
+  }
+  const near: Engine = {
+    name: 'docker',
+    program: plan.host.programs.perl,
+    options: [],
+    env: {},
+    socket,
+    rootless: false,
+    far: null,
+  };
+  const key = (engine: Engine | null, cgroupPlan = plan.host.cgroupPlan): string =>
+    sandboxKey(world, { ...plan, host: { ...plan.host, engine, cgroupPlan } });
+  try {
+    const first = key(near);
+    expect(key({ ...near })).toBe(first);
+    const all = [
+      first,
+      key(null),
+      key({ ...near, socket: other }),
+      key({ ...near, rootless: true }),
+      key({ ...near, socket: null, far: 'ssh://one' }),
+      key({ ...near, socket: null, far: 'ssh://two' }),
+      key(near, { kind: 'engine', holds: ['memory'] }),
+      key(near, { kind: 'engine', holds: ['memory', 'pids'] }),
+    ];
+    // It was started anew.
+    utimesSync(socket, 2, 2);
+    all.push(key(near));
+    expect(new Set(all).size).toBe(all.length);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
+
+test('a home below /var/tmp, which is a link inside, is not taken for a mount of somebody else', async () => {
+  using machine = createMachine(CALLERS[0] ?? 'user', { disk: '/var/tmp' });
+  await using victims = await createVictims(machine);
+  const attack = FILE_ATTACKS.find(({ id }) => id === 'fs-writable-mounts') as Attack;
+  const { answers } = await runInside(machine, victims, [attack], ['--backend', 'native']);
+  expect(breaches(attack, answers[0] ?? '')).toEqual([]);
+});

@@ -1,0 +1,53 @@
+// test/attacks/stage-settings.test.ts: what is attacked beside the sandbox itself, a neighbour and agents with work to bring out, is made as the
+// user's own sandboxes are, also where it is the project that says how.
+import { expect, test } from 'vitest';
+import { approve } from '../../src/config/trust.ts';
+import { readProject } from '../../src/config/load.ts';
+import { makeWorld } from '../../src/cli/make-world.ts';
+import { makeProject } from '../../src/tasks/attack-road.ts';
+import { openStage } from '../../src/tasks/attack-stage.ts';
+import { planRun } from '../../src/tasks/prepare.ts';
+import { sandboxKey } from '../../src/tasks/sandbox-key.ts';
+import { configInput } from '../../src/tasks/world.ts';
+import { createMachine } from '../harness.ts';
+
+const SETTINGS = {
+  workspace: 'copy',
+  backend: 'native',
+  limits: { memory: '700m', processes: 300, time: '9m' },
+  hide: ['*.data'],
+  reveal: ['.env'],
+  env: { set: { COLOUR: 'blue' }, pass: ['SHAPE'] },
+  kernel: { ptrace: false },
+  network: { mode: 'on', allow: ['one.test'], deny: ['two.test'], tcp: ['db=localhost:5432'] },
+  // Beside the sandbox, or programs of the user: none of them is made again.
+  setup: { run: ['false'] },
+  checks: { run: ['false'] },
+  secrets: [{ name: 'x', host: 'one.test', header: 'authorization', env: 'X', from: { command: ['false'] } }],
+};
+
+test('the neighbour and the agents of the stage have the sandbox that tasks of the project have', async () => {
+  using machine = createMachine(process.getuid?.() === 0 ? 'root' : 'user', {
+    files: { 'ags.yaml': JSON.stringify(SETTINGS) },
+  });
+  const world = { ...makeWorld({ ...machine.env }), cwd: machine.project, self: [] };
+  const { asks, bytes } = await readProject(configInput(world, machine.project));
+  approve({ stateDir: world.stateDir, projectDir: machine.project, bytes, asks, now: new Date() });
+  await using stage = await openStage(world, {});
+  const { project } = await makeProject(stage, 'attacker-1');
+  // As the commands that are started there read it.
+  for (const cwd of [stage.world.cwd, project]) {
+    const plan = await planRun({ ...stage.world, cwd }, {}, { live: false });
+    expect(plan.workspace).toBe('copy');
+    expect(plan.configured).toMatchObject({
+      limits: stage.own.configured.limits,
+      hide: stage.own.configured.hide,
+      reveal: ['.env'],
+      setup: { run: [] },
+      checks: { run: [] },
+      secrets: [],
+    });
+    expect(sandboxKey(stage.world, plan)).toBe(sandboxKey(world, stage.own));
+  }
+  expect(stage.plan.config.limits).toEqual(stage.own.configured.limits);
+});

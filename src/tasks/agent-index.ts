@@ -71,6 +71,9 @@ export function planIndex(given: {
     if (!isClosed(path) && !hidden.has(path) && tip.get(path)?.mode !== GITLINK && !set.has(path)) set.set(path, null);
   for (const directory of listing.directories.map(bytesOf))
     if (tip.has(directory) && tip.get(directory)?.mode !== GITLINK) set.set(directory, null);
+  // In a copy nobody has listed them. Where git knows of a file or a link, and there are others below it, it is a directory now.
+  for (const directory of new Set(facts.others.flatMap((path) => ancestors(path))))
+    if (tip.has(directory) && tip.get(directory)?.mode !== GITLINK && !set.has(directory)) set.set(directory, null);
   const add: string[] = [];
   const candidates = new Set([
     ...written.keys(),

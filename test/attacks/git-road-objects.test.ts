@@ -9,7 +9,7 @@ import { AgsError } from '../../src/protocol/errors.ts';
 import { BROUGHT_LIMITS, judgeHistory, requireWhole, type BroughtLimits } from '../../src/git/brought.ts';
 import { createStaging, receivePack } from '../../src/git/staging.ts';
 import { agentTask, runAgent, type AgentTask } from '../agent-task.ts';
-import { CALLERS, createMachine, type Machine } from '../harness.ts';
+import { createMachine, type Machine, USUAL } from '../harness.ts';
 import { blob, commit, makePack, objectId, tree, type PackObject } from '../hostile-pack.ts';
 
 /** git in the agent's own git directory, which knows the user's objects by another path than inside. */
@@ -66,7 +66,7 @@ const NAMES = [
   'bad\x01name'.replace('\x01', '\\..\\'),
 ];
 
-describe.each(CALLERS)('as %s', (caller) => {
+describe.each(USUAL)('as %s', (caller) => {
   test('A99: trees with names that some file system reads as .git, or as a way out, never reach the repository', async () => {
     using machine = createMachine(caller);
     const task = await runAgent(machine, 'echo work > work.txt');

@@ -23,6 +23,7 @@ import {
   freeBreach,
   memoryUsed,
   nextDelayMs,
+  placesOf,
   shouldLookForMemoryFiles,
   shouldMeasure,
   type Allowance,
@@ -32,7 +33,7 @@ import {
 import { watchSandbox, type Breach, type Watch, type WatchInput } from '../src/sandbox/governor.ts';
 import { exactMemory, parseRollup, parseStatus, quickMemory } from '../src/sandbox/memory-usage.ts';
 import { processTree, startTicks, unlessGone, walkParents } from '../src/sandbox/process-tree.ts';
-import type { Limits } from '../src/protocol/spec.ts';
+import { hostPath, sandboxPath, type Limits } from '../src/protocol/spec.ts';
 import { until } from './given.ts';
 
 const MiB = 2 ** 20;
@@ -51,6 +52,28 @@ const limits: Limits = {
 
 // A file in memory, as perl's handle M.
 const MEMFD = `my $name = "x\\0"; my $fd = syscall(${process.arch === 'arm64' ? 279 : 319}, $name, 0); open M, ">&=", $fd or die;`;
+
+test('what a sandbox writes is known by its place, and by where a link on the way leads', () => {
+  const at = (to: string) => ({ to: sandboxPath(to), why: '' });
+  const bind = (to: string, writable: boolean) => ({
+    kind: 'bind' as const,
+    from: hostPath('/somewhere'),
+    writable,
+    ...at(to),
+  });
+  expect(
+    placesOf([
+      bind('/usr', false),
+      { kind: 'symlink', target: '../tmp', ...at('/var/tmp') },
+      bind('/var/tmp/home', true),
+      {
+        kind: 'workspace',
+        workspace: { kind: 'copy', directory: hostPath('/copy'), writable: true },
+        ...at('/srv/project'),
+      },
+    ]),
+  ).toEqual(['/var/tmp/home', '/tmp/home', '/srv/project']);
+});
 
 describe('when the watcher looks', () => {
   test('four times a second, faster when the limit comes near, and slower when looking is dear', () => {
@@ -202,7 +225,10 @@ describe('the processes of a sandbox', () => {
 
 describe('what is on disk', () => {
   const measure = async (pids: number[] = [], most: Partial<{ maxBytes: number; maxFiles: number }> = {}) =>
-    measureDisk({ directories: [scratch], pids, maxBytes: 1e15, maxFiles: 1e9, ...most }, new AbortController().signal);
+    measureDisk(
+      { directories: [scratch], places: [scratch], pids, maxBytes: 1e15, maxFiles: 1e9, ...most },
+      new AbortController().signal,
+    );
 
   test('is counted by blocks, once per file, without following a link', async () => {
     mkdirSync(join(scratch, 'a/b'), { recursive: true });
@@ -363,6 +389,7 @@ ctypes.CDLL(None).syscall(${process.arch === 'arm64' ? 93 : 60}, 0)`;
       limits,
       watchMemory: true,
       directories: [scratch],
+      mounts: [],
       freeFloorBytes: 0,
       onBreach: (breach: Breach) => void breaches.push(breach),
     };
@@ -382,6 +409,7 @@ function firstBreach(initPid: number, more: Partial<WatchInput>): Promise<{ brea
       limits,
       watchMemory: true,
       directories: [scratch],
+      mounts: [],
       freeFloorBytes: 0,
       onBreach,
       ...more,

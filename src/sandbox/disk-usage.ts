@@ -35,6 +35,8 @@ export interface DiskInput {
   readonly directories: readonly string[];
   /** Whose open files are looked at. */
   readonly pids: readonly number[];
+  /** Where they see those directories. */
+  readonly places: readonly string[];
   /** Counting ends here: more is over the limit anyway. */
   readonly maxBytes: number;
   readonly maxFiles: number;
@@ -68,7 +70,7 @@ function* walkAll(input: DiskInput, total: Total, counted: Set<string>): Generat
     const handle = enter(directory, total);
     if (handle !== null) yield* walk(handle, 0, input, total, counted);
   }
-  yield* openFiles(input.pids, total, counted);
+  yield* openFiles(input, total, counted);
 }
 
 function* walk(handle: number, depth: number, input: DiskInput, total: Total, counted: Set<string>): Generator<void> {
@@ -118,7 +120,8 @@ function count(stats: Stats, total: Total, counted: Set<string>): void {
 
 // A deleted file keeps its blocks for as long as anyone has it open or mapped. A thread may have descriptors of its own.
 // Descriptors that are on their way through a socket cannot be seen without root: those are left to the free-space floor.
-function* openFiles(pids: readonly number[], total: Total, counted: Set<string>): Generator<void> {
+function* openFiles({ pids, places }: DiskInput, total: Total, counted: Set<string>): Generator<void> {
+  const written = places.map((place) => Buffer.from(place).toString('latin1'));
   let looked = 0;
   for (const pid of pids) {
     for (const thread of look(() => readdirSync(`/proc/${pid}/task`), [], total, 'isSeen')) {
@@ -134,22 +137,19 @@ function* openFiles(pids: readonly number[], total: Total, counted: Set<string>)
         yield;
       }
     }
-    if (mapsDeleted(pid, total, counted)) total.isSeen = false;
+    if (mapsDeleted(pid, written, total, counted)) total.isSeen = false;
     yield;
   }
 }
 
-// How large a file is of which a page is mapped cannot be asked without root. Below these lie only files that a sandbox cannot
-// write, or memory that is counted as such.
-const NOT_ON_DISK = /^\/(?:usr|lib\w*|bin|sbin|opt|nix|etc|dev|memfd:|SYSV|anon_hugepage)/;
-
-/** Whether a file is mapped that was deleted, and is not counted yet. */
-function mapsDeleted(pid: number, total: Total, counted: Set<string>): boolean {
+/** Whether a file is mapped that was deleted where the sandbox can write, and is not counted yet. How large it is only root could ask. */
+function mapsDeleted(pid: number, places: readonly string[], total: Total, counted: Set<string>): boolean {
+  if (places.length === 0) return false;
   const maps = look(() => readFileSync(`${placeOf(pid)}/maps`, 'latin1'), '', total, 'isSeen');
   return [...maps.matchAll(MAPPED)].some(([, major = '', minor = '', inode = '', path = '']) => {
-    if (inode === '0' || NOT_ON_DISK.test(path)) return false;
     const device = makeDevice(Number.parseInt(major, 16), Number.parseInt(minor, 16));
-    return !counted.has(`${device}:${inode}`);
+    const name = path.replaceAll('\\012', '\n');
+    return places.some((place) => name.startsWith(`${place}/`)) && !counted.has(`${device}:${inode}`);
   });
 }
 

@@ -1,5 +1,7 @@
 // sandbox/governor-rules.ts: when the watcher looks, what it looks at, and what counts as too much. Pure.
 // Invariant: doubt is charged to the sandbox. What could not be measured counts as what the file system lost.
+import { dirname, resolve } from 'node:path';
+import type { Mount } from '../protocol/spec.ts';
 import type { ExactMemory } from './memory-usage.ts';
 import type { DiskUsage } from './disk-usage.ts';
 
@@ -51,6 +53,20 @@ export interface Allowance {
 /** A file takes a block at least, but many are empty or tiny; a million is more than any dependency tree known to us. */
 export function allowance(diskBytes: number): Allowance {
   return { bytes: diskBytes, files: Math.max(1_000_000, Math.floor(diskBytes / 4096)) };
+}
+
+/** Where a sandbox sees what it can write to a disk: by its name, and by the one that a link of ours on the way leads to (/var/tmp). */
+export function placesOf(mounts: readonly Mount[]): string[] {
+  const written = mounts.flatMap((mount) =>
+    mount.kind === 'workspace' || (mount.kind === 'bind' && mount.writable) ? [mount.to] : [],
+  );
+  const links = mounts.filter((mount) => mount.kind === 'symlink');
+  return written.flatMap((path) => [
+    path,
+    ...links
+      .filter(({ to }) => path.startsWith(`${to}/`))
+      .map(({ to, target }) => resolve(dirname(to), target) + path.slice(to.length)),
+  ]);
 }
 
 const AT_LEAST_EVERY_MS = 10_000;

@@ -3,7 +3,7 @@
 // before the first look has cost next to nothing.
 import type { StatsFs } from 'node:fs';
 import { stat, statfs } from 'node:fs/promises';
-import type { Limits } from '../protocol/spec.ts';
+import type { Limits, Mount } from '../protocol/spec.ts';
 import { openClosed } from './closed-directories.ts';
 import { measureDisk, NOTHING } from './disk-usage.ts';
 import {
@@ -13,6 +13,7 @@ import {
   memoryUsed,
   nextDelayMs,
   PACE,
+  placesOf,
   shouldLookForMemoryFiles,
   shouldMeasure,
 } from './governor-rules.ts';
@@ -30,6 +31,8 @@ export interface WatchInput {
   readonly watchMemory: boolean;
   /** Counted together as disk: the workspace's upper and the home. */
   readonly directories: readonly string[];
+  /** Where the sandbox sees them, and whatever else. */
+  readonly mounts: readonly Mount[];
   /** What must stay free on their file systems, whoever takes it. */
   readonly freeFloorBytes: number;
   onBreach(breach: Breach): void;
@@ -124,7 +127,7 @@ function memoryMeter(input: WatchInput, signal: AbortSignal): (pids: readonly nu
       (mightBeOver && memoryFileBytes > 0)
     ) {
       const open = await measureDisk(
-        { directories: [], pids, maxBytes: Number.POSITIVE_INFINITY, maxFiles: Number.POSITIVE_INFINITY },
+        { directories: [], pids, places: [], maxBytes: Number.POSITIVE_INFINITY, maxFiles: Number.POSITIVE_INFINITY },
         signal,
       );
       memoryFileBytes = open?.memoryFileBytes ?? memoryFileBytes;
@@ -143,6 +146,7 @@ interface DiskLook {
 function diskMeter(input: WatchInput, signal: AbortSignal): (pids: readonly number[]) => Promise<DiskLook> {
   const allowed = allowance(input.limits.diskBytes);
   const start = freeSpace(input.directories);
+  const places = placesOf(input.mounts);
   let last: Measured = {
     atMs: performance.now(),
     tookMs: 0,
@@ -152,7 +156,13 @@ function diskMeter(input: WatchInput, signal: AbortSignal): (pids: readonly numb
   const measure = async (pids: readonly number[], atStart: FreeSpace, free: FreeSpace): Promise<Breach | null> => {
     const atMs = performance.now();
     const walked = await measureDisk(
-      { directories: input.directories, pids, maxBytes: allowed.bytes, maxFiles: allowed.files },
+      {
+        directories: input.directories,
+        pids,
+        places,
+        maxBytes: allowed.bytes,
+        maxFiles: allowed.files,
+      },
       signal,
     );
     if (walked === null) return null;

@@ -172,7 +172,7 @@ function lookNowAndThen(dir: string, onLook: ((bytes: number) => void) | undefin
 
 export async function diskUsage(directory: string): Promise<number> {
   const { measureDisk } = await import('../sandbox/disk-usage.ts');
-  const all = { directories: [directory], pids: [], maxBytes: Infinity, maxFiles: Infinity };
+  const all = { directories: [directory], pids: [], places: [], maxBytes: Infinity, maxFiles: Infinity };
   return (await measureDisk(all, new AbortController().signal))?.bytes ?? 0;
 }
 

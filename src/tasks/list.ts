@@ -168,7 +168,13 @@ function checksRow({ run, paths }: StoredTask): ChecksRow | null {
 
 export async function sizeOf(directory: string): Promise<number> {
   const usage = await measureDisk(
-    { directories: [directory], pids: [], maxBytes: Number.POSITIVE_INFINITY, maxFiles: Number.POSITIVE_INFINITY },
+    {
+      directories: [directory],
+      pids: [],
+      places: [],
+      maxBytes: Number.POSITIVE_INFINITY,
+      maxFiles: Number.POSITIVE_INFINITY,
+    },
     new AbortController().signal,
   );
   return usage?.bytes ?? 0;

@@ -87,6 +87,7 @@ export async function supervise(input: {
       limits: spec.limits,
       watchMemory: cgroupPlan.kind === 'none' || !cgroupPlan.holds.includes('memory'),
       directories: [paths.upper, paths.home, paths.copy, paths.git].filter((path) => existsSync(path)),
+      mounts: spec.mounts,
       freeFloorBytes: freeFloor(statfsSync(paths.root)),
       onBreach: end,
     });

@@ -121,7 +121,7 @@ export function replaceSections(page, { sections, title, bar }) {
 
 const nameOfBar = (line) => /^\| (.*?) \|/.exec(line)?.[1] ?? line;
 
-const INTRO = `\`npm run bench\` measures ags beside what one would use instead, in one run on one machine, and writes this page. \`npm run bench -- --quick\` takes less than a minute and writes nothing; \`npm run bench -- gateway\`, \`-- layers\`, \`-- tasks\`, \`-- services\`, \`-- backends\` and \`-- page\` measure only that part and replace its sections here; \`npm run bench -- from-inside\` measures only connections from inside sandboxes, without writing anything.
+const INTRO = `\`npm run bench\` measures ags beside what one would use instead, in one run on one machine, and writes this page. \`npm run bench -- --quick\` takes less than a minute and writes nothing; \`npm run bench -- gateway\`, \`-- layers\`, \`-- tasks\`, \`-- services\`, \`-- backends\` and \`-- page\` measure only that part and replace its sections here; \`npm run bench -- from-inside\` measures only connections from inside sandboxes, without writing anything. An hour of tasks is measured on its own, by \`npm run soak\`, and stands here as it was last seen until \`npm run bench -- soak\` replaces it.
 
 How to read it: look at the ratios. All variants are measured in turn, round by round, so that whatever else the machine does meets all alike; a ratio is taken within each round. Figures are medians, with the 10th and 90th percentile in brackets. Processor time is user and system time of the whole tree of processes, orphans included; it depends little on what else runs, while wall time is what one waits. A failed run is an error, never a fast one.`;
 

@@ -38,6 +38,7 @@ export function run(argv: readonly string[], options: RunOptions = {}): Promise<
     };
     const timer = options.timeoutMs === undefined ? undefined : setTimeout(cut, options.timeoutMs);
     options.signal?.addEventListener('abort', cut, { once: true });
+    if (options.signal?.aborted === true) cut();
     const over = (): void => {
       clearTimeout(timer);
       options.signal?.removeEventListener('abort', cut);

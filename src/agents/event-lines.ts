@@ -68,8 +68,8 @@ const FIELDS: Readonly<
 
 function readEvent(line: string): AgentEvent | null {
   const given = parseObject(line);
-  const type = given?.['type'];
   if (given === null) return null;
+  const type = given['type'];
   if (typeof type !== 'string' || !Object.hasOwn(FIELDS, type)) return null;
   const fields = FIELDS[type as AgentEvent['type']];
   const fits = fields.every(([name, kind, needed]) =>

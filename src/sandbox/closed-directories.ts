@@ -3,9 +3,10 @@
 // to the sandbox (governor-rules.ts).
 import { run } from '../lib/process.ts';
 import type { DiskUsage } from './disk-usage.ts';
+import { SYSTEM_PATH } from './native.ts';
 
 const PATIENCE_MS = 20_000;
-const ENV = { PATH: '/usr/bin:/bin:/usr/sbin:/sbin:/run/current-system/sw/bin', LC_ALL: 'C' };
+const ENV = { PATH: SYSTEM_PATH, LC_ALL: 'C' };
 // In a namespace of its own a user may list whatever is its own. Root may do so as it is.
 const AS_OWNER = ['unshare', '--user', '--map-root-user', '--'];
 

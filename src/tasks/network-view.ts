@@ -54,12 +54,12 @@ async function waiting(
     tasks.map(async (task) => ({ task, has: await ask(task, { do: 'asks' }).catch(() => null) })),
   );
   return asks.flatMap(({ task, has }) =>
-    (has?.asks ?? []).map(({ host, port, sinceMs, count }) => ({
+    (has?.asks ?? []).map(({ host, port, sinceMs, count, program }) => ({
       host,
       port,
       verdict: 'asked' as const,
       why: 'It waits for you.',
-      program: null,
+      program: program ?? null,
       task: task.task.id,
       tries: count,
       lastAtMs: sinceMs,

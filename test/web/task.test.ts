@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ApiNetwork } from '../../src/protocol/api.ts';
+import type { ApiNetwork, ApiTaskDetail } from '../../src/protocol/api.ts';
 import { createPlace, type Place } from './browser.ts';
 
 let place: Place;
@@ -82,6 +82,18 @@ test('a host is allowed for a run from its page', async () => {
   await using window = await place.open(place.task('asking'));
   const { page, complaints } = window;
   const card = page.getByRole('complementary').getByRole('group', { name: 'Network: wanted.test' });
+  await card.getByText(/Blocked in \d+s if nobody answers/).waitFor();
+  await card.getByText(/^Wanted by perl/).waitFor();
+  // Whoever read about the task a moment before it asked learns of it all the same.
+  await page.route(
+    '**/api/tasks/asking',
+    async (route) => {
+      const { json } = await place.machine.server.call<ApiTaskDetail>('GET', '/api/tasks/asking');
+      await route.fulfill({ json: { ...json, asks: [] } });
+    },
+    { times: 1 },
+  );
+  await page.reload();
   await card.getByText(/Blocked in \d+s if nobody answers/).waitFor();
   await card.getByText(/^Wanted by perl/).waitFor();
   await page.locator('header [data-state=needs-you]').waitFor();

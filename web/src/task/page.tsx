@@ -122,12 +122,13 @@ function useSend(task: string) {
 }
 
 /** What a row does not carry (files, asks, what can be done) is read again after events that change it, however many come. */
-function useFreshDetail(task: string, { events, version }: EventLogState): void {
+function useFreshDetail(task: string, { events }: EventLogState): void {
   const client = useQueryClient();
   const last = events.findLast(({ type }) => CHANGING.test(type))?.seq ?? 0;
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
-    if (version < 2) return;
+    // The first events count as well: they may be younger than the detail that was read beside them.
+    if (last === 0) return;
     timer.current ??= setTimeout(() => {
       timer.current = undefined;
       void client.invalidateQueries({ queryKey: keys.task(task) });

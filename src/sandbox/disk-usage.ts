@@ -142,18 +142,31 @@ function* openFiles({ pids, places }: DiskInput, total: Total, counted: Set<stri
   }
 }
 
-/** Whether a file is mapped that was deleted where the sandbox can write, and is not counted yet. How large it is only root could ask. */
+/** Whether a file is mapped that was deleted where the sandbox can write, and is not counted: how large it is only root may ask. */
 function mapsDeleted(pid: number, places: readonly string[], total: Total, counted: Set<string>): boolean {
   if (places.length === 0) return false;
   const maps = look(() => readFileSync(`${placeOf(pid)}/maps`, 'latin1'), '', total, 'isSeen');
-  return [...maps.matchAll(MAPPED)].some(([, major = '', minor = '', inode = '', path = '']) => {
+  let isUnknown = false;
+  for (const [, from = '', to = '', major = '', minor = '', inode = '', path = ''] of maps.matchAll(MAPPED)) {
     const device = makeDevice(Number.parseInt(major, 16), Number.parseInt(minor, 16));
     const name = path.replaceAll('\\012', '\n');
-    return places.some((place) => name.startsWith(`${place}/`)) && !counted.has(`${device}:${inode}`);
-  });
+    if (!places.some((place) => name.startsWith(`${place}/`)) || counted.has(`${device}:${inode}`)) continue;
+    const stats = statMapped(`/proc/${pid}/map_files/${from}-${to}`);
+    if (stats === null) isUnknown = true;
+    else countDeleted(stats, name, total, counted);
+  }
+  return isUnknown;
 }
 
-const MAPPED = /^\S+ \S+ \S+ ([\da-f]+):([\da-f]+) (\d+) +(\/.*) \(deleted\)$/gm;
+const MAPPED = /^0*([\da-f]+)-0*([\da-f]+) \S+ \S+ ([\da-f]+):([\da-f]+) (\d+) +(\/.*) \(deleted\)$/gm;
+
+function statMapped(link: string): Stats | null {
+  try {
+    return statSync(link);
+  } catch {
+    return null;
+  }
+}
 
 /** The number that `stat` gives for a device. */
 const makeDevice = (major: number, minor: number): number =>
@@ -161,7 +174,11 @@ const makeDevice = (major: number, minor: number): number =>
 
 function countOpen(link: string, target: string, total: Total, counted: Set<string>): void {
   const stats = look<Stats | null>(() => statSync(link), null, total, 'isSeen');
-  if (stats === null || !stats.isFile() || stats.nlink > 0 || !first(stats, counted)) return;
+  if (stats !== null) countDeleted(stats, target, total, counted);
+}
+
+function countDeleted(stats: Stats, target: string, total: Total, counted: Set<string>): void {
+  if (!stats.isFile() || stats.nlink > 0 || !first(stats, counted)) return;
   const bytes = stats.blocks * 512;
   if (target.startsWith('/memfd:')) total.memoryFileBytes += bytes;
   else {

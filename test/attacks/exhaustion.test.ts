@@ -112,7 +112,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
   });
 
   test('A147: the disk cannot be filled with deleted files of which a page is mapped', async () => {
-    // On a disk on which few others write and delete: it is charged for what that has lost.
+    // On a disk on which few others write and delete: without root, it is charged for what that has lost.
     using machine = createMachine(caller, { disk: true });
     const fill = `my $n = \`uname -m\` =~ /aarch64/ ? 222 : 9; for (1 .. 200) { open my $f, '+>', 'fill'; syswrite $f, 'a' x (5 << 20); syscall($n, 0, 4096, 3, 1, fileno $f, 0) > 0 or die "mmap: $!"; unlink 'fill'; close $f; select undef, undef, undef, 0.1 } sleep 40; print "got it\\n"`;
     const run = await machine.ags(['exec', ...SMALL_DISK, '--', 'perl', '-e', fill]);

@@ -28,7 +28,7 @@ const COLOURS: Readonly<Record<Verdict, string>> = {
   'not applicable': '2',
 };
 
-function pageOf({ attacks, backend, sandbox, ms, stands }: AttackReport, colour: boolean): string {
+function pageOf({ attacks, backend, sandbox, ms, stands, notAttacked }: AttackReport, colour: boolean): string {
   const areas = Object.keys(AREAS) as Area[];
   const parts = areas.flatMap((area) => {
     const here = attacks.filter((one) => one.area === area);
@@ -44,7 +44,8 @@ function pageOf({ attacks, backend, sandbox, ms, stands }: AttackReport, colour:
   const end = stands
     ? `It stands: ${made.length} attempts on a ${backend} sandbox in ${Math.round(ms / 1000)} s, ${counts(attacks)}.`
     : `It does not stand: ${through} of ${made.length} attempts on a ${backend} sandbox succeeded (marked "not stopped").`;
-  return `${parts.join('\n')}\n${visible(sandbox)}\n${end}\n`;
+  const besides = notAttacked.length === 0 ? '' : `Not attacked, of your configuration: ${notAttacked.join(', ')}.\n`;
+  return `${parts.join('\n')}\n${visible(sandbox)}\n${besides}${end}\n`;
 }
 
 function counts(attacks: readonly Attacked[]): string {

@@ -5,6 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SPY, SPY_PROGRAM } from '../attacks/table-services.ts';
+import type { EffectiveConfig } from '../config/effective.ts';
 import { readProject } from '../config/load.ts';
 import { approve } from '../config/trust.ts';
 import type { ConfigFile } from '../protocol/config.ts';
@@ -63,3 +64,29 @@ export async function configure(
 const SPY_SETTINGS: ConfigFile = {
   services: { [SPY.name]: { run: ['perl', '-e', SPY_PROGRAM], ports: [SPY.port] } },
 };
+
+/** What of a configuration the attempts do not meet, in words: ours stands in the place of some of it, and the rest is not started. */
+export function notAttacked({
+  services,
+  secrets,
+  network,
+  compose,
+  setup,
+  checks,
+  hooks,
+}: EffectiveConfig): readonly string[] {
+  const replaced: [string, boolean][] = [
+    ['services', services.length > 0],
+    ['secrets', secrets.length > 0],
+    ['upstream proxies', network.upstreams.length > 0],
+  ];
+  const absent: [string, boolean][] = [
+    ['published ports', network.publish.length > 0],
+    ['compose files', compose !== null],
+    ['setup', setup.run.length > 0],
+    ['checks', checks.run.length > 0],
+    ['hooks', hooks.use.length + hooks.commands.length > 0],
+  ];
+  const has = (all: readonly [string, boolean][]): string[] => all.flatMap(([name, is]) => (is ? [name] : []));
+  return [...has(replaced).map((name) => `${name} (ours in their place)`), ...has(absent)];
+}

@@ -15,6 +15,7 @@ import { visible } from '../lib/sanitize.ts';
 import { keepAttacked } from '../store/attacked.ts';
 import { startNeighbour, tryGreed, tryInside, type Neighbour } from './attack-inside.ts';
 import { takeRoad } from './attack-road.ts';
+import { notAttacked } from './attack-settings.ts';
 import { openStage, type AttackStage } from './attack-stage.ts';
 import { sandboxKey } from './sandbox-key.ts';
 import { describeStrength } from './strength.ts';
@@ -40,6 +41,8 @@ export interface AttackReport {
   readonly ms: number;
   /** Every attempt was stopped, or limited where nothing better was promised. */
   readonly stands: boolean;
+  /** What this configuration has and no attempt met. */
+  readonly notAttacked: readonly string[];
   readonly attacks: readonly Attacked[];
 }
 
@@ -60,6 +63,7 @@ export async function attackSandbox(
     at: world.now().toISOString(),
     ms: world.now().getTime() - began,
     stands,
+    notAttacked: notAttacked(stage.own.configured),
     attacks,
   };
   const made = attacks.filter(({ verdict }) => verdict !== 'not applicable');

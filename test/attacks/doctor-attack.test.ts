@@ -66,6 +66,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(new Set(left.map(({ area, why }) => `${area}: ${why}`))).toEqual(
       new Set(opened ? [NO_SERVICES, NO_ENGINE] : [NO_ENGINE]),
     );
+    expect(found.notAttacked).toEqual(opened ? [] : ['services (ours in their place)']);
   });
 
   test('nothing is left of it, and nothing was planted', () => {

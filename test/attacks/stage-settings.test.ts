@@ -5,6 +5,7 @@ import { approve } from '../../src/config/trust.ts';
 import { readProject } from '../../src/config/load.ts';
 import { makeWorld } from '../../src/cli/make-world.ts';
 import { makeProject } from '../../src/tasks/attack-road.ts';
+import { notAttacked } from '../../src/tasks/attack-settings.ts';
 import { openStage } from '../../src/tasks/attack-stage.ts';
 import { planRun } from '../../src/tasks/prepare.ts';
 import { sandboxKey } from '../../src/tasks/sandbox-key.ts';
@@ -23,6 +24,7 @@ const SETTINGS = {
   // Beside the sandbox, or programs of the user: none of them is made again.
   setup: { run: ['false'] },
   checks: { run: ['false'] },
+  hooks: { use: ['log'] },
   secrets: [{ name: 'x', host: 'one.test', header: 'authorization', env: 'X', from: { command: ['false'] } }],
 };
 
@@ -49,5 +51,6 @@ test('the neighbour and the agents of the stage have the sandbox that tasks of t
     });
     expect(sandboxKey(stage.world, plan)).toBe(sandboxKey(world, stage.own));
   }
+  expect(notAttacked(stage.own.configured)).toEqual(['secrets (ours in their place)', 'setup', 'checks', 'hooks']);
   expect(stage.plan.config.limits).toEqual(stage.own.configured.limits);
 });

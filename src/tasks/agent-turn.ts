@@ -1,6 +1,6 @@
 // tasks/agent-turn.ts: one turn of an agent: a sandbox over the run's workspace, the agent in it, and everything that it says.
 // Invariant: when this returns no process of the sandbox is left, and everything that was said has been recorded.
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentDriver, AgentPlan } from '../agents/agent.ts';
 import type { AgentEvent } from '../protocol/agent-event.ts';
@@ -105,7 +105,7 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
     services: input.services,
     docker: input.docker,
   });
-  // Beside what it writes itself, it may fill as much of the disk once more with what it says.
+  // Beside what it writes itself, it may fill as much of the disk once more with what it says, in all its turns.
   const stream = openAgentStream(input, Math.min(MAX_LOG, spec.limits.diskBytes));
   const command = withHomeFiles(agentPlan);
   let streamsOver: Promise<unknown> = Promise.resolve();
@@ -206,7 +206,7 @@ function openAgentStream(
 } {
   const { stage, stored, world, hooks } = input;
   const fd = openSync(stored.paths.agentLog, 'a', 0o600);
-  let written = 0;
+  let written = fstatSync(fd).size;
   let finished: TurnEnd['finished'] = null;
   let sandbox: Sandbox | null = null;
   const record = createRecorder(

@@ -1,11 +1,12 @@
 // test/attacks/exhaustion.test.ts: a sandbox that takes all it can get. Each has small limits, so that a missing one shows
 // without hurting the machine.
 import { execFileSync } from 'node:child_process';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, type Machine } from '../harness.ts';
+import { CALLERS, createMachine, USUAL, type Machine } from '../harness.ts';
+import { createAgentMachine } from '../tasks/place.ts';
 import { processesWith } from './host-view.ts';
 import { identity } from './run-inside.ts';
 
@@ -165,3 +166,17 @@ function watchOnHost(machine: Machine): string {
   const program = 'my $n = `uname -m` =~ /aarch64/ ? 26 : 294; print syscall($n, 0) >= 0 ? "ok" : "refused: $!"';
   return execFileSync('perl', ['-e', program], { ...identity(machine), encoding: 'utf8' });
 }
+
+describe.each(USUAL)('as %s', (caller) => {
+  test('A147: what an agent says, in all its turns, fills no more of the disk than it may write', async () => {
+    using machine = createAgentMachine(caller);
+    const talk = Array.from({ length: 40 }, () => 'run: head -c 65536 /dev/zero | tr "\\0" a').join(' // ');
+    await machine.runDemo('talk', talk, ['--limit', 'disk=4m']);
+    const log = join(machine.stateDir, 'tasks/talk/agent.log');
+    expect(statSync(log).size).toBeGreaterThan(40 * 65536);
+    const first = await machine.event('talk', 'run.ended');
+    await machine.ags(['send', 'talk', talk]);
+    await machine.event('talk', 'run.ended', ({ seq }) => seq > first.seq);
+    expect(statSync(log).size).toBeLessThan((4 << 20) + (1 << 17));
+  });
+});

@@ -16,6 +16,10 @@ import { STREAMS } from './script-streams.ts';
  * makes it (one program less to start). Only where a user cannot have one there is nothing to mount either. Root's run directory is mounted over the stage, because the sandbox's user cannot walk
  * down to it through root's home.
  *
+ * It does not ask the kernel to end it with us: bwrap would be ended between having made the sandbox's first process and telling it to go
+ * on, and that would wait for ever. Until our word to go has come nothing need be ended, because without it all of this ends by itself;
+ * bwrap asks for it (--die-with-parent) when next to nothing is left to be told.
+ *
  * What crashes inside is nothing for programs of the host (core_pattern): inside, the filter lets nobody change that limit (seccomp-table.ts).
  * A user's watches on files are counted across namespaces: a quarter of them, the sandbox may have.
  * Pipes and the terminal are given to the sandbox's user, who could not open /dev/stderr otherwise.
@@ -32,8 +36,7 @@ my @doors = splice @ARGV, 0, shift @ARGV;
 sub fail { print STDERR "ags: $_[0]: $!\\n"; exit 96 }
 ${MOUNT_SUBS}${DOOR_SUBS}if ($channel) {
 ${OWN_NETWORK}${OPEN_DOORS}}
-${STREAMS}syscall($prctl, 1, 9, 0, 0, 0);
-for my $file (@groups) { open(my $f, '>', $file) or fail("enter $file"); syswrite($f, '0') or fail("enter $file"); close $f }
+${STREAMS}for my $file (@groups) { open(my $f, '>', $file) or fail("enter $file"); syswrite($f, '0') or fail("enter $file"); close $f }
 if (open(my $f, '>', '/proc/self/oom_score_adj')) { syswrite $f, '800'; close $f }
 my $core = pack('QQ', 1, 1);
 syscall($prlimit, 0, 4, $core, 0);

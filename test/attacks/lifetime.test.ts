@@ -1,6 +1,6 @@
 // test/attacks/lifetime.test.ts: nothing of a sandbox outlives it, whatever the sandbox does and however it ends.
 import { randomBytes } from 'node:crypto';
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -65,6 +65,24 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     } finally {
       endProcessesWith(word);
     }
+  });
+
+  test('A18: bubblewrap itself decides when it ends with ags: ended sooner, it would leave a first process that waits for ever', async () => {
+    using machine = createMachine(caller);
+    const asks = `my $n = pack 'i', 0; syscall(${process.arch === 'arm64' ? 167 : 157}, 2, $n); print 'signal ', unpack 'i', $n`;
+    const { argv, env } = await prepareMutant(
+      machine,
+      {
+        launch: (launch) => ({
+          ...launch,
+          argv: launch.argv.flatMap((word) => (word.endsWith('/bwrap') ? ['perl', '-e', asks, '--'] : [word])),
+        }),
+      },
+      ['true'],
+    );
+    const [file = '', ...args] = argv;
+    const run = spawnSync(file, args, { cwd: '/', env: { ...env }, ...identity(machine), encoding: 'utf8' });
+    expect(run.stdout, run.stderr).toBe('signal 0');
   });
 
   test('A34: on the host no process of the sandbox is root, or has a way to become it', async () => {

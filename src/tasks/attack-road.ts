@@ -42,7 +42,13 @@ export async function leaveWork(
   const road = { ...place, name, before: await ownState(stage, place) };
   const script = scriptOf(attacks, { RAN: place.ran, SIBLING: place.sibling, BASE: place.base });
   const args = ['start', name, script, '--agent', '/bin/sh', ...backendFlag(stage)];
-  return { road, started: await ags(stage, place.project, args) };
+  const started = await ags(stage, place.project, args);
+  const [, lacks] = new RegExp(`${LACKS} ([a-z ]+)`).exec(started.stdout.toString('utf8')) ?? [];
+  if (lacks !== undefined)
+    throw new AgsError('attack.impossible', `What the attempts on git are made with is not there inside: ${lacks}.`, {
+      hint: 'Put it into the image that the sandboxes stand on.',
+    });
+  return { road, started };
 }
 
 /** `mayRefuse`: there is one attempt alone, and all that such an agent did may be refused. */
@@ -132,10 +138,16 @@ export async function ownState(
   return new Map([...refs, ...files, ['.git/hooks', hooks.join(' ')], ...snapshot([sibling], [])]);
 }
 
+/** What the attempts are made with, beside the shell. One that cannot be made must not be taken for one that was stopped. */
+export const PROGRAMS = ['git', 'chmod', 'cp', 'cut', 'dirname', 'ln', 'mkdir', 'mkfifo', 'perl', 'rm'];
+const LACKS = 'not there:';
+
 /** Each attempt in a shell of its own: one that fails keeps no other from being made. The shell reads all this from its input. */
-function scriptOf(attacks: readonly RoadAttack[], places: Readonly<Record<string, string>>): string {
+export function scriptOf(attacks: readonly RoadAttack[], places: Readonly<Record<string, string>>): string {
   return [
     '# attack',
+    `lacks=; for program in ${PROGRAMS.join(' ')}; do command -v $program > /dev/null || lacks="$lacks $program"; done`,
+    `if [ "$lacks" ]; then echo "${LACKS}$lacks"; exit 3; fi`,
     ...Object.entries(places).map(([name, value]) => `${name}='${value}'`),
     'git config user.name A; git config user.email a@b; exec 2> /dev/null',
     'git init -q lib; echo x > lib/x; (cd lib; git config user.name A; git config user.email a@b; git add -A; git commit -qm lib)',

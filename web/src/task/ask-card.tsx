@@ -64,7 +64,10 @@ export function AskCard({
 }
 
 function sentence(parts: readonly string[]): string {
-  const words = parts.filter((part) => part !== '').join('; ');
+  const words = parts
+    .map((part) => part.replace(/\.$/, ''))
+    .filter((part) => part !== '')
+    .join('; ');
   return words === '' ? '' : `${words.charAt(0).toUpperCase()}${words.slice(1)}. `;
 }
 

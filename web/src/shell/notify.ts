@@ -37,18 +37,19 @@ export function newlyOfInterest(before: ReadonlyMap<string, string>, tasks: read
 /** `news`: what has become of interest since the last time. */
 export function useNotifications(news: readonly ApiTask[]): void {
   const notifying = useNotifying();
-  const waiting = useRef<ApiTask[]>([]);
+  // Each once, as it is now: a task may need somebody and be ready a moment later.
+  const waiting = useRef(new Map<string, ApiTask>());
   const lastAt = useRef(0);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
     if (notifying !== 'on' || news.length === 0 || document.hasFocus()) return;
-    waiting.current.push(...news);
+    for (const task of news) waiting.current.set(task.id, task);
     const wait = Math.max(200, lastAt.current + TOGETHER_MS - Date.now());
     timer.current ??= setTimeout(() => {
       timer.current = undefined;
       lastAt.current = Date.now();
-      if (!document.hasFocus()) show(waiting.current);
-      waiting.current = [];
+      if (!document.hasFocus()) show([...waiting.current.values()]);
+      waiting.current.clear();
     }, wait);
   }, [news, notifying]);
 }

@@ -137,25 +137,26 @@ function* openFiles({ pids, places }: DiskInput, total: Total, counted: Set<stri
         yield;
       }
     }
-    if (mapsDeleted(pid, written, total, counted)) total.isSeen = false;
+    yield* mappedFiles(pid, written, total, counted);
     yield;
   }
 }
 
-/** Whether a file is mapped that was deleted where the sandbox can write, and is not counted: how large it is only root may ask. */
-function mapsDeleted(pid: number, places: readonly string[], total: Total, counted: Set<string>): boolean {
-  if (places.length === 0) return false;
+/** Files that were deleted where the sandbox can write, are only mapped, and are not counted yet: how large one is only root may ask. */
+function* mappedFiles(pid: number, places: readonly string[], total: Total, counted: Set<string>): Generator<void> {
+  if (places.length === 0) return;
   const maps = look(() => readFileSync(`${placeOf(pid)}/maps`, 'latin1'), '', total, 'isSeen');
-  let isUnknown = false;
+  const asked = new Set<string>();
   for (const [, from = '', to = '', major = '', minor = '', inode = '', path = ''] of maps.matchAll(MAPPED)) {
-    const device = makeDevice(Number.parseInt(major, 16), Number.parseInt(minor, 16));
+    yield;
+    const file = `${makeDevice(Number.parseInt(major, 16), Number.parseInt(minor, 16))}:${inode}`;
     const name = path.replaceAll('\\012', '\n');
-    if (!places.some((place) => name.startsWith(`${place}/`)) || counted.has(`${device}:${inode}`)) continue;
+    if (counted.has(file) || asked.has(file) || !places.some((place) => name.startsWith(`${place}/`))) continue;
+    asked.add(file);
     const stats = statMapped(`/proc/${pid}/map_files/${from}-${to}`);
-    if (stats === null) isUnknown = true;
+    if (stats === null) total.isSeen = false;
     else countDeleted(stats, name, total, counted);
   }
-  return isUnknown;
 }
 
 const MAPPED = /^0*([\da-f]+)-0*([\da-f]+) \S+ \S+ ([\da-f]+):([\da-f]+) (\d+) +(\/.*) \(deleted\)$/gm;

@@ -26,7 +26,7 @@ import { roomArgv, tmpfsPlace } from './engine-room.ts';
 import { grantableArgv, holds, prlimitArgv, type LimitHost } from './limits.ts';
 import { perlInside } from './interpreter.ts';
 import { ownerText } from './owner.ts';
-import { attach, feed, openStatus } from './native-attach.ts';
+import { attach, endedEarly, feed, openStatus } from './native-attach.ts';
 import { DESCRIPTORS, doorList } from './native-launch.ts';
 import { streamList, SYSTEM_PATH, withoutStrangers } from './native.ts';
 import { seccompFilter } from './seccomp.ts';
@@ -142,9 +142,7 @@ async function orGone(
     if (await isThere(engine, container)) continue;
     usher.kill('SIGKILL');
     await attached.catch(() => undefined);
-    throw new AgsError('backend.failed', 'The container ended before the command could start; it was not run.', {
-      hint: 'Perhaps the machine ran out of memory. Try again, and see what works here: ags doctor',
-    });
+    throw endedEarly();
   }
 }
 

@@ -17,6 +17,7 @@ import {
   killBoth,
   killExactly,
   killGroup,
+  lives,
   namespacedChild,
   networkOf,
   signalCommand,
@@ -103,7 +104,7 @@ export function attach(
     // Not performance.now(), which has to be loaded first and takes as long as a program to start.
     const begun = process.uptime();
     const look = (): void => {
-      if (ended) return;
+      if (ended || killed) return;
       if (init === null && process.uptime() - begun > answerSeconds) {
         killGroup(child);
         return reject(
@@ -140,6 +141,8 @@ export function attach(
         });
       }
       if (init === null) return void setTimeout(look, 1);
+      // bwrap ends with its child; who stands beside a container waits for our word.
+      if (lacking !== undefined && !lives(init)) return refuse(init, endedEarly());
       const filtered = isFiltered(init.pid);
       const network = filtered ? networkOf(init.pid) : null;
       if (network === 'shared')
@@ -147,8 +150,8 @@ export function attach(
           init,
           unprotected('The sandbox has no network of its own', 'it shared the net namespace of this machine'),
         );
-      const kept = network === 'own' ? (lacking?.(init.pid) ?? null) : null;
-      if (kept !== null) return refuse(init, unprotected(`The sandbox is not what it should be: ${kept}`, kept));
+      const fault = network === 'own' && lacking !== undefined ? faultOf(init, lacking) : null;
+      if (fault !== null) return refuse(init, fault);
       if (network === 'own' && doors.state === 'open' && mayGo?.() !== false) return feed(child, DESCRIPTORS.go, '\n');
       if (filtered && doors.state !== 'open' && (doors.state === 'lost' || process.uptime() - begun > answerSeconds))
         return refuse(
@@ -174,6 +177,24 @@ export function attach(
       killGroup(child);
     };
     look();
+  });
+}
+
+/** It may end at any moment, and what there was to read with it; one that lives and cannot be read is not trusted. */
+function faultOf(init: Init, lacking: NonNullable<AttachOptions['lacking']>): AgsError | null {
+  try {
+    const kept = lacking(init.pid);
+    return kept === null ? null : unprotected(`The sandbox is not what it should be: ${kept}`, kept);
+  } catch (error) {
+    if (!lives(init)) return endedEarly();
+    const unknown = `what it had given up could not be read (${(error as Error).message})`;
+    return unprotected(`The sandbox was not let go on: ${unknown}`, unknown);
+  }
+}
+
+export function endedEarly(): AgsError {
+  return new AgsError('backend.failed', 'The container ended before the command could start; it was not run.', {
+    hint: 'Perhaps the machine ran out of memory. Try again, and see what works here: ags doctor',
   });
 }
 

@@ -33,13 +33,12 @@ export function waits(initPid: number): boolean {
 
 // bwrap ends when the command does; the kernel takes a moment longer to end what else ran inside, and lets go of PID 1 last.
 export async function gone(init: Init | null): Promise<void> {
-  if (init === null) return;
-  for (
-    let stat = statOf(init.pid);
-    stat !== null && stat.startTicks === init.startTicks && stat.state !== 'Z';
-    stat = statOf(init.pid)
-  )
-    await sleep(1);
+  while (init !== null && lives(init)) await sleep(1);
+}
+
+export function lives({ pid, startTicks }: Init): boolean {
+  const stat = statOf(pid);
+  return stat !== null && stat.startTicks === startTicks && stat.state !== 'Z';
 }
 
 // PID 1 inside is bound to bwrap's life only at the end of its set-up: before that it would stay, and run the command.

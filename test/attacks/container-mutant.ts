@@ -19,6 +19,9 @@ export interface ContainerMutation {
   readonly agent?: (args: Args) => Args;
   readonly holder?: (args: Args) => Args;
   readonly spec?: (spec: SandboxSpec) => SandboxSpec;
+  /** Happens to its first process just before it is looked at from outside, and at that very moment. */
+  readonly earlier?: (pid: number) => void;
+  readonly meanwhile?: (pid: number) => void;
 }
 
 export interface ContainerRun {
@@ -97,6 +100,7 @@ async function mutable(): Promise<typeof import('../../src/sandbox/docker.ts')> 
     return {
       ...real,
       unprotectedBy: (...args: Parameters<typeof real.unprotectedBy>) => {
+        current.mutation.meanwhile?.(args[0]);
         current.seen ??= real.unprotectedBy(...args);
         return current.letGo ? null : current.seen;
       },
@@ -106,6 +110,10 @@ async function mutable(): Promise<typeof import('../../src/sandbox/docker.ts')> 
     const real = await original<typeof import('../../src/sandbox/native-processes.ts')>();
     return {
       ...real,
+      isFiltered: (pid: number) => {
+        current.mutation.earlier?.(pid);
+        return real.isFiltered(pid);
+      },
       networkOf: (pid: number) => {
         const network = real.networkOf(pid);
         if (network === 'shared') current.seen = 'it shared the net namespace of this machine';

@@ -1,6 +1,8 @@
 // test/attacks/container-mutation.test.ts: takes each protection of a container out, one at a time, and shows two things: whoever looks from
 // outside would not let it start, where that can be seen; and if it starts all the same, an attempt of the table succeeds.
 // Podman is told by the same functions, so Docker alone is tried here.
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { breaches } from '../../src/attacks/attack.ts';
 import { batchInput, batchProgram, parseAnswers } from '../../src/attacks/batch.ts';
@@ -328,6 +330,25 @@ describe.runIf(HAS_ENGINE)('a container', () => {
   test('that lacks one of them is not let go on', async () => {
     const run = runContainerMutant(machine, { agent: drop('--cap-drop') }, { letGo: false }, ['true'], '');
     await expect(run).rejects.toThrow('it kept privileges (capabilities)');
+  });
+
+  // An exception there would end the runner, and whatever else it does with it.
+  test.for(['before', 'while'] as const)('that ends %s it is looked at is not waited for', async (when) => {
+    const ends = (pid: number): void => {
+      process.kill(pid, 'SIGKILL');
+      while (existsSync(`/proc/${pid}/ns/cgroup`)) spawnSync('sleep', ['0.01']);
+    };
+    const mutation = when === 'before' ? { earlier: ends } : { meanwhile: ends };
+    const run = runContainerMutant(machine, mutation, { letGo: false }, ['echo', 'ran'], '');
+    await expect(run).rejects.toThrow('The container ended before the command could start; it was not run.');
+  });
+
+  test('that lives and cannot be looked at is not let go on', async () => {
+    const meanwhile = (): never => {
+      throw new Error('not readable');
+    };
+    const run = runContainerMutant(machine, { meanwhile }, { letGo: false }, ['echo', 'ran'], '');
+    await expect(run).rejects.toThrow('what it had given up could not be read (not readable)');
   });
 
   test('is told nothing that is not taken out here, or is no protection', () => {

@@ -146,8 +146,8 @@ export async function startEngine(options: EngineRun, place: EnginePlace): Promi
     const listens = await report.line('l', ended);
     if (listens !== null) await place.enter();
     const pid = await report.line('p', ended);
-    const lacking = pid === null ? lastWords() || 'it ended too early' : unprotectedEngine(Number(pid), options, place);
-    if (lacking !== null) throw notProtected(lacking);
+    const lacking = pid === null ? 'it ended too early' : lookAt(() => unprotectedEngine(Number(pid), options, place));
+    if (lacking !== null) throw notProtected((pid === null && lastWords()) || lacking);
     doors.watchPorts();
     stream(child, 5).end('g');
     return { connect: doors.connect, done, close };
@@ -249,6 +249,15 @@ function readReport(child: ChildProcess): { line(letter: string, ended: Promise<
         void ended.then(() => resolve(null));
       }),
   };
+}
+
+/** It may end at any moment, and what there was to read with it. */
+function lookAt(look: () => string | null): string | null {
+  try {
+    return look();
+  } catch (error) {
+    return `what it had given up could not be read (${(error as Error).message})`;
+  }
 }
 
 /** What the engine has not given up, read from the kernel: who it is, whom it can be, its filter, its network. */

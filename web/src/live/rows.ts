@@ -1,7 +1,7 @@
 // web/src/live/rows.ts: keeps the cached lists of tasks and projects as the server says they are.
 // Invariants: however many messages come, the page is drawn a few times a second at most; an answer that was under way while messages came
 // does not take back what they said.
-import type { QueryClient } from '@tanstack/react-query';
+import { replaceEqualDeep, type QueryClient } from '@tanstack/react-query';
 import type {
   ApiProject,
   ApiProjects,
@@ -64,22 +64,23 @@ export function keepRows(live: Live, client: QueryClient): void {
     );
   };
 
-  const correct = (): void => {
-    client.setQueryData<ApiTasks>(keys.tasks, (old) => {
-      const newer = old === undefined ? [] : after(told.tasks, old.seq);
-      return old === undefined || newer.length === 0 ? old : { ...old, tasks: merged(old.tasks, new Map(newer)) };
-    });
-    client.setQueryData<ApiProjects>(keys.projects, (old) => {
-      const newer = old === undefined ? [] : after(told.projects, old.seq);
-      return old === undefined || newer.length === 0
-        ? old
-        : { ...old, projects: newer.reduce((all, [, project]) => withProject(all, project), old.projects) };
-    });
-  };
-  client.getQueryCache().subscribe((event) => {
-    if (event.type !== 'updated' || event.action.type !== 'success' || event.action.manual === true) return;
-    const [key] = event.query.queryKey as readonly unknown[];
-    if (key === keys.tasks[0] || key === keys.projects[0]) setTimeout(correct, 0);
+  // Before anybody sees it: a state that is older for a moment would look like one more change.
+  client.setQueryDefaults(keys.tasks, {
+    structuralSharing: (old, read) => {
+      if (!isAnswer<ApiTasks>(read, 'tasks')) return replaceEqualDeep(old, read);
+      const newer = after(told.tasks, read.seq);
+      return replaceEqualDeep(old, { ...read, tasks: merged(read.tasks, new Map(newer)) });
+    },
+  });
+  client.setQueryDefaults(keys.projects, {
+    structuralSharing: (old, read) => {
+      if (!isAnswer<ApiProjects>(read, 'projects')) return replaceEqualDeep(old, read);
+      const newer = after(told.projects, read.seq);
+      return replaceEqualDeep(old, {
+        ...read,
+        projects: newer.reduce((all, [, project]) => withProject(all, project), read.projects),
+      });
+    },
   });
 
   // The lists first, then what came after them: nothing is missed in between.
@@ -99,6 +100,11 @@ export function keepRows(live: Live, client: QueryClient): void {
   const tryToBegin = (): void => void begin().catch(() => undefined);
   tryToBegin();
   live.onReturn(() => (begun ? reread() : tryToBegin()));
+}
+
+/** And not what somebody has picked from one, which is shared in the same way. */
+function isAnswer<Answer>(data: unknown, list: keyof Answer): data is Answer {
+  return typeof data === 'object' && data !== null && list in data;
 }
 
 interface Told<Row> {

@@ -145,6 +145,24 @@ describe.runIf(HAS_ENGINE).each(CALLERS)('for %s', (caller) => {
     expect(await ags('rm', '--yes', 'greet')).toContain('Removed greet');
     expect(left('greet')).toEqual([]);
   }, 120_000);
+
+  test.for([
+    ['the command itself', 'exec perl -e "$GREED"', 137],
+    ['a process below it', 'perl -e "$GREED"; exit 5', 5],
+  ] as const)('who is ended for want of memory is told so: %s', async ([, line, code]) => {
+    machine = createMachine(caller, { disk: PLACE });
+    const here = machine;
+    const exec = (script: string): Promise<unknown> =>
+      agsIn(here, 'exec', ['--backend', 'docker', '--limit', 'memory=256m', '--', 'sh', '-c', script]).catch(
+        ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }),
+      );
+    const greedy = await exec(`GREED='my $all = chr(97) x (600 << 20); sleep 9'; ${line}`);
+    expect(greedy).toEqual({
+      code,
+      stderr: expect.stringContaining('together they used the 256m of memory allowed (limits.memory)'),
+    });
+    expect(await exec('kill -9 $$')).toEqual({ code: 137, stderr: expect.not.stringContaining('memory') });
+  });
 });
 
 describe.runIf(HAS_ENGINE && CALLERS.length > 1)('for an ordinary user', () => {

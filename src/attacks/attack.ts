@@ -82,7 +82,7 @@ export interface GreedAttack extends Attempt {
     readonly refused?: readonly string[];
     /** Limits for which it is ended, as the words that name them: "limits.disk". */
     readonly ended?: readonly string[];
-    /** Or by the kernel, without a word: it is killed. */
+    /** Or by the kernel; on another machine without a word, because nobody can tell there for what it was killed. */
     readonly killed?: boolean;
     /** What an interpreter says that ends by itself for it. */
     readonly lastWords?: string;

@@ -8,12 +8,14 @@ export interface GreedRun {
   /** Why the sandbox was ended early, in words. */
   readonly ended: string | null;
   readonly exitCode: number;
+  /** It ran on another machine. */
+  readonly far?: boolean;
 }
 
 /** What went wrong, or how it was held. */
 export type GreedVerdict = { readonly wrong: string } | { readonly held: string };
 
-export function judgeGreed({ heldBy }: GreedAttack, { said, ended, exitCode }: GreedRun): GreedVerdict {
+export function judgeGreed({ heldBy }: GreedAttack, { said, ended, exitCode, far }: GreedRun): GreedVerdict {
   const lines = said.split('\n');
   if (lines.includes('got it')) return { wrong: 'it got more than it was given' };
   if (ended !== null)
@@ -21,7 +23,8 @@ export function judgeGreed({ heldBy }: GreedAttack, { said, ended, exitCode }: G
       ? { held: ended }
       : { wrong: `its limit was not seen to hold: ${ended}` };
   if (!lines.includes(ENDED)) {
-    if (heldBy.killed === true && exitCode === KILLED) return { held: `ended by the kernel (${exitCode})` };
+    if (far === true && heldBy.killed === true && exitCode === KILLED)
+      return { held: `ended by the kernel (${exitCode})` };
     if (heldBy.lastWords !== undefined && said.includes(heldBy.lastWords)) return { held: heldBy.lastWords };
     return { wrong: `its limit was not seen to hold: it ended with ${exitCode}, ${lastWords(lines)}` };
   }

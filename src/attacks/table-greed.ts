@@ -33,7 +33,6 @@ export const GREED_ATTACKS: readonly GreedAttack[] = [
     best: 'limited',
     limits: SMALL,
     perl: perl`my $n = 600; my $x = 'a' x ($n << 20); sleep 3; print "got it\n"`,
-    // An engine does not say for what the kernel has ended it.
     heldBy: { ended: ['limits.memory'], killed: true, lastWords: 'Out of memory' },
   },
   {

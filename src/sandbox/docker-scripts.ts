@@ -35,18 +35,21 @@ sub whole { my ($from, $size) = @_; my $all = ''; while (length $all < $size) { 
  * Nobody inside may look into this process, whose memory decides that everything ends with us. The filter lies over the
  * engine's own: what either refuses is refused.
  */
-export const GATE = gateWith('');
+export const GATE = gateWith('', '1 while sysread $usher, my $drop, 64; ');
 
 /** On another machine nobody outside can look at it: what the kernel says of it is told before the word is given. */
-export const FAR_GATE =
-  gateWith(`sub text { open(my $file, '<', $_[0]) or refuse("read $_[0]"); local $/; scalar <$file> }
+export const FAR_GATE = gateWith(
+  `sub text { open(my $file, '<', $_[0]) or refuse("read $_[0]"); local $/; scalar <$file> }
 my @facts = map { text("/proc/self/$_") } qw(status mountinfo net/dev);
 my $report = pack '(N/a*)*', $$, @facts, map { readlink("/proc/self/ns/$_") // '' } qw(ipc uts mnt pid cgroup net);
 $report = 's' . pack('N', length $report) . $report;
 for (my $at = 0; $at < length $report;) { $at += syswrite($usher, $report, length($report) - $at, $at) // exit 96 }
-`);
+`,
+  '',
+);
 
-function gateWith(report: string): string {
+/** `stay`: its control group goes with it, and the usher wants to read there how it ended. */
+function gateWith(report: string, stay: string): string {
   return `use strict; use POSIX ();
 my ($prctl, $dup, $recvmsg) = map { $_ + 0 } split /,/, shift @ARGV;
 ${MEET}my $usher = meet('${MEETING_PLACE}');
@@ -82,7 +85,7 @@ while (1) {
   while ((my $pid = waitpid -1, 1) > 0) {
     next if $pid != $main;
     my $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
-    syswrite $usher, "e$code\\n"; POSIX::_exit($code);
+    syswrite $usher, "e$code\\n"; ${stay}POSIX::_exit($code);
   }
   my $set = ''; vec($set, fileno $woken, 1) = 1; vec($set, fileno $usher, 1) = 1;
   my $some = select $set, undef, undef, undef;
@@ -145,6 +148,22 @@ sub hear {
 `;
 
 /**
+ * How many of a container's processes the kernel has ended for want of memory: its control group knows, and goes with it. A group
+ * that is not its own would tell of others.
+ */
+const COUNTERS = `sub groups { open(my $list, '<', "/proc/$_[0]/cgroup") or return; <$list> }
+sub counters {
+  my %shared = map { $_ => 1 } groups('self');
+  map { /^\\d+:(|memory):(.*)$/ && !$shared{$_} ? $1 ? "/sys/fs/cgroup/memory$2/memory.oom_control" : "/sys/fs/cgroup$2/memory.events" : () } groups($_[0]);
+}
+sub killed {
+  my $all = 0;
+  for (@_) { open(my $counter, '<', $_) or next; for (<$counter>) { $all += $1 if /^oom_kill (\\d+)/ } }
+  $all;
+}
+`;
+
+/**
  * Arguments: syscall numbers; the runner's process; the sandbox's ids, and whether the streams are given to them; what the streams are; run directory; working
  * directory; with a gateway the channel's descriptor, whether ports are reached, and the doors; the command.
  * It closes its own copies of the streams, so that the other side hears their end.
@@ -162,7 +181,7 @@ if ($give eq 'give') { for my $stream (*STDIN, *STDOUT, *STDERR) { chown $uid, $
 sub all { open(my $from, '<&=', $_[0]) or fail('read the plan'); local $/; binmode $from; my $text = <$from> // ''; close $from; $text }
 my ($env, $filter) = (all(3), all(4));
 chdir $dir or fail('enter the run directory');
-${WELCOME}$SIG{PIPE} = 'IGNORE';
+${WELCOME}${COUNTERS}$SIG{PIPE} = 'IGNORE';
 my $holding = $channel ? expect('holder') : undef;
 my $gating = expect('gate');
 my $holder;
@@ -172,12 +191,15 @@ hear($gate, 'gate');
 POSIX::close($_) for 0 .. 2, $kind eq 'apart' ? 7 : ();
 open STDIN, '<', '/dev/null'; open STDOUT, '>', '/dev/null'; open STDERR, '>', '/dev/null';
 open(my $status, '>&=', 5); my ($pid) = unpack 'i', getsockopt $gate, 1, 17;
+my @counters = counters($pid); my $before = killed(@counters);
 syswrite $status, qq({ "child-pid": $pid }\\n);
 open(my $word, '<&=', 6); sysread($word, my $go, 1) or exit 96;
 syswrite $gate, 'g';
 my $said = '';
-1 while sysread $gate, $said, 64, length $said;
+1 while $said !~ /^e\\d+\\n/m && sysread $gate, $said, 64, length $said;
 my $code = $said =~ /^e(\\d+)$/m ? $1 : 137;
+my $starved = killed(@counters) - $before;
+syswrite $status, qq({ "starved": $starved }\\n) if $starved > 0;
 syswrite $status, qq({ "exit-code": $code }\\n);
 `;
 

@@ -155,6 +155,7 @@ async function startFar(
     stdout: streams.stdout,
     stderr: streams.stderr,
     done,
+    starved: () => false,
     connect: doors.connect,
     open: doors.open,
     signal(name) {

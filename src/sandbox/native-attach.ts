@@ -53,6 +53,7 @@ export function attach(
     let suspect: Init | null = null;
     let ended = false;
     let killed = false;
+    let starved = false;
     let unfiltered: number | null = null;
     let failure: AgsError | null = null;
     let late: NodeJS.Timeout | undefined;
@@ -81,6 +82,7 @@ export function attach(
         clearTimeout(late);
         const report = readStatus(status);
         closeSync(status);
+        starved = report.starved;
         if (failure !== null) return fail(failure);
         const died = killed ? 'SIGKILL' : signal;
         const exitCode =
@@ -128,6 +130,7 @@ export function attach(
           stdout: child.stdout,
           stderr: child.stderr,
           done,
+          starved: () => starved,
           connect: doors.connect,
           open: doors.open,
           signal(name) {
@@ -236,7 +239,12 @@ export function openStatus(runDir: string): number {
 const STATUS_BYTES = 1024;
 
 /** The sandbox's PID 1, and the exit code if the command was really started. */
-function readStatus(status: number): { initPid: number | null; exitCode: number | null; outputLost: boolean } {
+function readStatus(status: number): {
+  initPid: number | null;
+  exitCode: number | null;
+  outputLost: boolean;
+  starved: boolean;
+} {
   const bytes = Buffer.alloc(STATUS_BYTES);
   const text = bytes.toString('latin1', 0, readSync(status, bytes, 0, bytes.length, 0));
   const number = (name: string): number | null => {
@@ -247,5 +255,6 @@ function readStatus(status: number): { initPid: number | null; exitCode: number 
     initPid: number('child-pid'),
     exitCode: number('exit-code'),
     outputLost: number('output-lost') !== null,
+    starved: number('starved') !== null,
   };
 }

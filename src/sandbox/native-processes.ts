@@ -33,7 +33,8 @@ export function waits(initPid: number): boolean {
 
 // bwrap ends when the command does; the kernel takes a moment longer to end what else ran inside, and lets go of PID 1 last.
 export async function gone(init: Init | null): Promise<void> {
-  while (init !== null && lives(init)) await sleep(1);
+  if (init === null) return;
+  while (lives(init)) await sleep(1);
 }
 
 export function lives({ pid, startTicks }: Init): boolean {

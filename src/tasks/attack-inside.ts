@@ -39,7 +39,7 @@ export async function tryGreed(stage: AttackStage, attack: GreedAttack): Promise
     throw new AgsError('attack.impossible', `${id} did not begin. ${done.said.trim().split('\n').at(-1) ?? ''}`, {
       hint: 'The attempts are in perl. Is there one inside? See: ags exec -- perl -v',
     });
-  return judgeGreed(attack, done);
+  return judgeGreed(attack, { ...done, far: stage.plan.host.engine?.far != null });
 }
 
 async function runPerl(

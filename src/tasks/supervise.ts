@@ -92,7 +92,7 @@ export async function supervise(input: {
       onBreach: end,
     });
     const exitCode = await sandbox.done.finally(() => watch.stop());
-    const outOfMemory = ended === null && (cgroup.stats()?.oomKills ?? 0) > 0;
+    const outOfMemory = ended === null && (sandbox.starved() || (cgroup.stats()?.oomKills ?? 0) > 0);
     return {
       exitCode: early === null ? exitCode : 128 + (constants.signals[early] ?? 15),
       ended: outOfMemory

@@ -20,8 +20,11 @@ export interface Sandbox {
   readonly stderr: NodeJS.ReadableStream | null;
   /** Resolves when no process of the sandbox is left. 128 + n when the command died of signal n. */
   readonly done: Promise<number>;
-  /** When it is done: the kernel had to end a process of it for want of memory, as far as the backend itself can tell. */
-  starved(): boolean;
+  /**
+   * When it is done: what ended it, or a process of it, before its time, as far as the backend itself can tell. The kernel for want of
+   * memory; that the connection to its machine was lost.
+   */
+  cutShort(): 'memory' | 'connection' | null;
   /**
    * A connection to a server inside, at this port of its loopback. Rejects if nobody listens there, or if the spec did not
    * ask for `reach`.

@@ -32,7 +32,7 @@ export function ferryArgs(place: FarPlace, way: 'in' | 'out', script: string, pl
   const rights = way === 'in' ? ['CHOWN', 'SETUID', 'SETGID'] : [];
   return [
     'run',
-    ...(way === 'in' ? ['--interactive'] : []),
+    '--interactive',
     ...own(place, `${place.volume}-ferry-${way}`, '1g'),
     '--user',
     way === 'in' ? '0:0' : `${uid}:${gid}`,

@@ -16,6 +16,10 @@ export const MAX_STREAMS = 800;
 /** Streams that every sandbox has; what comes to a door gets numbers above. */
 export const STREAM = { stdin: 1, stdout: 2, stderr: 3, terminal: 4 } as const;
 
+/** Its input ends when its last word has been heard: an engine under load may forget what a container has said that is gone. */
+const STAY = `1 while sysread STDIN, my $drop, 65536;
+`;
+
 /**
  * Arguments: syscall numbers. Its input begins with a list of words: with or without a network and reach; what the streams are; which
  * of the three are pipes; doors; filter; working directory; environment; command. Then come frames: a letter, a number, a length, so many bytes.
@@ -187,7 +191,8 @@ while (1) {
   if (length $said) { my $size = syswrite STDOUT, $said; if ($size) { substr $said, 0, $size, '' } elsif (!$!{EAGAIN}) { exit 96 } }
   next if $gate || grep { $streams{$_} && $streams{$_}{from} } ${STREAM.stdout}, ${STREAM.stderr}, ${STREAM.terminal};
   frame('v', 0, pack 'N', $told =~ /e(\\d+)/ ? $1 : 137); flush();
-  exit 0;
+  fcntl STDIN, 4, 0;
+  ${STAY}  exit 0;
 }
 `;
 
@@ -236,8 +241,8 @@ open(my $list, '>', 'sent') or fail('remember what was sent');
 print $list pack 'n/a*Q', $_, facts($_)->{inode} for @sent;
 close $list or fail('remember what was sent');
 open($list, '>', 'mark') && close $list or fail('remember when');
-print "ok\\n";
-`;
+syswrite STDOUT, "ok\\n";
+${STAY}`;
 
 /** Carries out what is new, changed or gone below the places that are named: first what is gone, innermost first. */
 export const FERRY_OUT = `use strict;
@@ -282,4 +287,4 @@ for my $path (sort @new) {
 }
 record('z', 'd/', $nothing, 0);
 close STDOUT or fail('send the files');
-`;
+${STAY}`;

@@ -83,21 +83,26 @@ export async function sendCargo(
     if (!/^\/[^\n,"]+$/.test(mountpoint))
       throw new AgsError('backend.failed', 'The engine does not say where its volumes are.');
     const whole = { ...place, mountpoint };
-    const ferry = startFerry(engine, ferryArgs(whole, 'in', FERRY_IN, []), 'pipe');
-    await pipeline(Readable.from(packCargo(cargo)), ferry.stdin).catch((error: unknown) => {
+    const ferry = startFerry(engine, ferryArgs(whole, 'in', FERRY_IN, []));
+    await pipeline(Readable.from(packCargo(cargo)), ferry.stdin, { end: false }).catch((error: unknown) => {
       if (error instanceof AgsError) throw error;
     });
-    const said: Buffer[] = [];
-    for await (const chunk of ferry.stdout) said.push(chunk as Buffer);
+    let said = '';
+    for await (const chunk of ferry.stdout) {
+      said += (chunk as Buffer).toString('latin1');
+      if (said.length >= ARRIVED.length) ferry.stdin.end();
+      if (said.length > ARRIVED.length) ferry.end();
+    }
     await ferry.done;
-    if (Buffer.concat(said).toString('latin1') !== 'ok\n')
-      throw new AgsError('backend.failed', 'The files did not all arrive.');
+    if (said !== ARRIVED) throw new AgsError('backend.failed', 'The files did not all arrive.');
     return whole;
   } catch (error) {
     await removeVolume(engine, place.volume);
     throw error;
   }
 }
+
+const ARRIVED = 'ok\n';
 
 /** What the sandbox has changed, into the directories of the run; then nothing of it is left over there. */
 export async function bringBack(runDir: string): Promise<void> {
@@ -120,11 +125,11 @@ export async function bringBack(runDir: string): Promise<void> {
       FERRY_OUT,
       returns.map(([at]) => String(at)),
     ),
-    'ignore',
   );
   const owner = process.getuid?.() === 0 ? { uid: place.user.uid, gid: place.user.gid } : null;
   await Promise.all([
-    unpackCargo(ferry.stdout as AsyncIterable<Buffer>, new Map(returns), { owner, maxBytes: memo.maxBytes }).catch(
+    unpackCargo(ferry.stdout as AsyncIterable<Buffer>, new Map(returns), { owner, maxBytes: memo.maxBytes }).then(
+      () => ferry.stdin.end(),
       // Why the ferry ended is the better reason.
       async (error: unknown) => {
         ferry.end();
@@ -152,10 +157,9 @@ export async function removeVolume(engine: Engine, name: string): Promise<boolea
 function startFerry(
   engine: Engine,
   args: readonly string[],
-  stdin: 'pipe' | 'ignore',
 ): { stdin: NodeJS.WritableStream; stdout: Readable; done: Promise<void>; end(): void } {
   const [file = '', ...rest] = engineArgv(engine, args);
-  const child = spawn(file, rest, { cwd: '/', env: engine.env, detached: true, stdio: [stdin, 'pipe', 'pipe'] });
+  const child = spawn(file, rest, { cwd: '/', env: engine.env, detached: true, stdio: 'pipe' });
   let said = '';
   child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString('utf8')).slice(-4096)));
   child.stdin?.on('error', () => undefined);

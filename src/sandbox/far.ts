@@ -155,7 +155,7 @@ async function startFar(
     stdout: streams.stdout,
     stderr: streams.stderr,
     done,
-    starved: () => false,
+    cutShort: () => (state.exitCode === null && !killed ? 'connection' : null),
     connect: doors.connect,
     open: doors.open,
     signal(name) {

@@ -130,7 +130,7 @@ export function attach(
           stdout: child.stdout,
           stderr: child.stderr,
           done,
-          starved: () => starved,
+          cutShort: () => (starved ? 'memory' : null),
           connect: doors.connect,
           open: doors.open,
           signal(name) {

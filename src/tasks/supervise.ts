@@ -92,12 +92,10 @@ export async function supervise(input: {
       onBreach: end,
     });
     const exitCode = await sandbox.done.finally(() => watch.stop());
-    const outOfMemory = ended === null && (sandbox.starved() || (cgroup.stats()?.oomKills ?? 0) > 0);
+    const cut = sandbox.cutShort() ?? ((cgroup.stats()?.oomKills ?? 0) > 0 ? 'memory' : null);
     return {
       exitCode: early === null ? exitCode : 128 + (constants.signals[early] ?? 15),
-      ended: outOfMemory
-        ? `A process was ended by the kernel: together they used the ${formatSize(spec.limits.memoryBytes)} of memory allowed (limits.memory).`
-        : ended,
+      ended: ended ?? (cut === null ? null : describeCut(cut, spec.limits)),
     };
   } finally {
     await terminal.close();
@@ -122,6 +120,12 @@ function watchSoon(input: WatchInput): { stop(): void } {
       watch?.stop();
     },
   };
+}
+
+function describeCut(cut: 'memory' | 'connection', { memoryBytes }: SandboxSpec['limits']): string {
+  return cut === 'memory'
+    ? `A process was ended by the kernel: together they used the ${formatSize(memoryBytes)} of memory allowed (limits.memory).`
+    : 'Ended: the connection to the machine of its engine was lost. What it had written by then has been brought back.';
 }
 
 function describeBreach(breach: Breach): string {

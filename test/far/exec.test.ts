@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { endProcessesWith } from '../attacks/host-view.ts';
 import { echo, lastWord, REACHED } from '../conformance/doors.ts';
 import { collect, createPlace, until } from '../conformance/place.ts';
 import { until as untilTrue } from '../given.ts';
@@ -92,8 +93,7 @@ if (HAS_FAR) {
       expect(
         far
           .left()
-          .map((name) => name.replace(/.*-/, ''))
-          .filter((name) => /^[a-z]+$/.test(name))
+          .flatMap((name) => /-\d+-\w+-([a-z]+)$/.exec(name)?.[1] ?? [])
           .toSorted(),
       ).toEqual(['agent', 'net', 'relay']);
       // The file is there, so a secret would have been found.
@@ -119,6 +119,30 @@ if (HAS_FAR) {
       ]);
       expect(far.left()).toEqual([volume]);
       const diff = await machine.ags(['diff', task], { timeoutMs: SECONDS });
+      expect(diff.stdout).toContain('+kept');
+      expect(far.left()).toEqual([]);
+    },
+    SECONDS,
+  );
+
+  test(
+    'a connection that is lost is told, and what was written by then is there',
+    async () => {
+      using machine = machineWith('root');
+      const child = machine.start(
+        ['exec', ...over('--review', 'later', '--', 'sh', '-c', 'echo kept > work.txt; echo up; sleep 600')],
+        { env: far.env },
+      );
+      const heard = { stdout: '', stderr: '' };
+      for (const name of ['stdout', 'stderr'] as const)
+        child[name]?.on('data', (chunk: Buffer) => (heard[name] += chunk.toString()));
+      await untilTrue(() => heard.stdout.includes('up'));
+      const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+      const [relay = ''] = far.left().filter((name) => name.endsWith('-relay'));
+      endProcessesWith(`--name\0${relay}\0`);
+      expect(await ended).toBe(137);
+      expect(heard.stderr).toContain('the connection to the machine of its engine was lost');
+      const diff = await machine.ags(['diff', machine.tasks()[0] ?? ''], { timeoutMs: SECONDS });
       expect(diff.stdout).toContain('+kept');
       expect(far.left()).toEqual([]);
     },

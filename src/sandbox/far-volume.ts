@@ -161,16 +161,16 @@ function startFerry(
   const [file = '', ...rest] = engineArgv(engine, args);
   const child = spawn(file, rest, { cwd: '/', env: engine.env, detached: true, stdio: 'pipe' });
   let said = '';
-  child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString('utf8')).slice(-4096)));
-  child.stdin?.on('error', () => undefined);
+  child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString('utf8')).slice(-4096)));
+  child.stdin.on('error', () => undefined);
   const done = new Promise<void>((resolve, reject) => {
     child.on('error', (error) => reject(engineRefused(engine, error.message)));
     child.on('close', (code) => (code === 0 ? resolve() : reject(engineRefused(engine, said))));
   });
   done.catch(() => undefined);
   return {
-    stdin: child.stdin as NodeJS.WritableStream,
-    stdout: child.stdout as Readable,
+    stdin: child.stdin,
+    stdout: child.stdout,
     done,
     end: () => void child.kill(),
   };

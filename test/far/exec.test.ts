@@ -138,7 +138,7 @@ if (HAS_FAR) {
         child[name]?.on('data', (chunk: Buffer) => (heard[name] += chunk.toString()));
       await untilTrue(() => heard.stdout.includes('up'));
       const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
-      const [relay = ''] = far.left().filter((name) => name.endsWith('-relay'));
+      const relay = far.left().find((name) => name.endsWith('-relay'));
       endProcessesWith(`--name\0${relay}\0`);
       expect(await ended).toBe(137);
       expect(heard.stderr).toContain('the connection to the machine of its engine was lost');

@@ -45,7 +45,7 @@ export function bringOut(world: World, stored: StoredTask, details: BringOutDeta
   return tellDiskTrouble(world, async () => {
     using lock = tryLock(join(stored.paths.root, 'bring-out.lock'));
     if (lock === null) throw new AgsError('task.busy', `The work of ${stored.task.name} is being brought out already.`);
-    return bring(world, stored, details);
+    return await bring(world, stored, details);
   });
 }
 

@@ -66,7 +66,7 @@ export function exportTask(world: World, stored: StoredTask, wish: ExportWish): 
       throw new AgsError('task.busy', `Another ags command is working on ${stored.task.name}.`, {
         hint: 'Try again when it is done.',
       });
-    return carryOut(world, stored, wish, running);
+    return await carryOut(world, stored, wish, running);
   });
 }
 

@@ -38,7 +38,7 @@ export async function showChanges(world: World, stored: StoredTask): Promise<Sho
   const risky = await riskyPatterns(world, stored.task.project);
   if (stored.task.kind !== 'agent') {
     using review = await openReview(world, stored, { risky });
-    return shownOf(stored, review.compared, null);
+    return await shownOf(stored, review.compared, null);
   }
   const capture = await captureChanges(world, stored, { withIgnored: false });
   return shownOf(stored, await compareWithBase(world, stored, capture, risky), capture.agent ?? null);

@@ -78,7 +78,7 @@ function makeContext(): Context {
       return untilClosed(process.stdout);
     },
     get stderr() {
-      return process.stderr;
+      return untilGone(process.stderr);
     },
     get colour() {
       return env['NO_COLOR'] === undefined && (isatty(1) || env['FORCE_COLOR'] !== undefined);
@@ -89,6 +89,11 @@ function makeContext(): Context {
       return askOnTerminal(question);
     },
   };
+}
+
+/** What nobody reads any more was only told: the work goes on. */
+function untilGone(stream: NodeJS.WriteStream): NodeJS.WriteStream {
+  return stream.listenerCount('error') > 0 ? stream : stream.on('error', () => undefined);
 }
 
 /** Whoever reads our output may stop reading, as "head" does: that is the end, not an error. */

@@ -1,6 +1,7 @@
 // git/clone.ts: the one time that git may use the network: a clone that the user asked for, with the user's settings and credentials.
 // Invariant: only protocols that name no command; no question is asked where nobody can answer; no hook of a template runs.
 import { spawn } from 'node:child_process';
+import { withStreams } from '../lib/process.ts';
 
 export function cloneWithUserGit(wanted: {
   url: string;
@@ -11,17 +12,19 @@ export function cloneWithUserGit(wanted: {
 }): Promise<{ exitCode: number; said: string }> {
   const args = ['-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false', 'clone', '--progress', '--template='];
   return new Promise((resolve) => {
-    const child = spawn('git', [...args, '--', wanted.url, wanted.to], {
-      cwd: '/',
-      env: {
-        ...wanted.env,
-        GIT_TERMINAL_PROMPT: '0',
-        GIT_ALLOW_PROTOCOL: 'https:ssh:git:file',
-        GIT_SSH_COMMAND: wanted.env['GIT_SSH_COMMAND'] ?? 'ssh -o BatchMode=yes',
-        LC_ALL: 'C',
-      },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
+    const child = withStreams(
+      spawn('git', [...args, '--', wanted.url, wanted.to], {
+        cwd: '/',
+        env: {
+          ...wanted.env,
+          GIT_TERMINAL_PROMPT: '0',
+          GIT_ALLOW_PROTOCOL: 'https:ssh:git:file',
+          GIT_SSH_COMMAND: wanted.env['GIT_SSH_COMMAND'] ?? 'ssh -o BatchMode=yes',
+          LC_ALL: 'C',
+        },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      }),
+    );
     const stop = (): void => void child.kill('SIGTERM');
     wanted.signal.addEventListener('abort', stop);
     let held = '';

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { errorCode } from '../lib/error-code.ts';
+import { withStreams } from '../lib/process.ts';
 import { ISOLATED_ENV, stagingGit, killedGit } from './host-git.ts';
 
 export interface HostFile {
@@ -18,7 +19,7 @@ export async function writeHostTree(staging: string, files: Iterable<HostFile>):
   // Neither well compressed nor as differences of each other: it is looked at a few times, and gone with the task.
   const haste = ['-c', 'pack.compression=1', '--git-dir', staging, 'fast-import', '--depth=0'];
   const args = [...haste, '--quiet', '--force', '--done'];
-  const child = spawn('git', args, { cwd: '/', env: ISOLATED_ENV, stdio: ['pipe', 'ignore', 'pipe'] });
+  const child = withStreams(spawn('git', args, { cwd: '/', env: ISOLATED_ENV, stdio: ['pipe', 'ignore', 'pipe'] }));
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
   // null: a signal ended it.

@@ -6,6 +6,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
+import { withStreams } from '../lib/process.ts';
 import { ISOLATED_ENV, killedGit, QUIET } from './host-git.ts';
 
 export interface Answer {
@@ -100,7 +101,7 @@ type Child = ChildProcessWithoutNullStreams;
 const isolated = { cwd: '/', env: ISOLATED_ENV, stdio: ['pipe', 'pipe', 'pipe'] as ['pipe', 'pipe', 'pipe'] };
 
 function feed(child: Child, input: string): Child {
-  child.stdin.on('error', () => undefined);
+  withStreams(child).stdin.on('error', () => undefined);
   child.stdin.end(input);
   return child;
 }
@@ -108,13 +109,15 @@ function feed(child: Child, input: string): Child {
 function startOwnerGit(gitDir: string, args: readonly string[], options: OwnerGitOptions = {}): Child {
   const { uid, gid } = statSync(gitDir);
   const identity = process.geteuid?.() === 0 && uid !== 0 ? { uid, gid } : {};
-  return spawn('git', [...QUIET, '--git-dir', gitDir, ...args], {
-    ...isolated,
-    ...identity,
-    cwd: options.cwd ?? '/',
-    env: { ...ISOLATED_ENV, ...options.env },
-    stdio: ['pipe', 'pipe', 'pipe', options.hold ?? 'ignore'],
-  }) as Child;
+  return withStreams(
+    spawn('git', [...QUIET, '--git-dir', gitDir, ...args], {
+      ...isolated,
+      ...identity,
+      cwd: options.cwd ?? '/',
+      env: { ...ISOLATED_ENV, ...options.env },
+      stdio: ['pipe', 'pipe', 'pipe', options.hold ?? 'ignore'],
+    }) as Child,
+  );
 }
 
 /** Rejects if it was killed, by us or by others. */

@@ -1,16 +1,19 @@
 // git/pack-out.ts: objects of a repository of ours, and of those that it borrows from, on their way into a file.
 import { spawn } from 'node:child_process';
 import { AgsError } from '../protocol/errors.ts';
+import { withStreams } from '../lib/process.ts';
 import { ISOLATED_ENV, QUIET, stagingGit } from './host-git.ts';
 
 /** One pack of what `revs` lead to, a commit a line, with ^ before those that the reader has. */
 export async function* packOut(staging: string, revs: string): AsyncGenerator<Buffer> {
   const args = ['pack-objects', '--revs', '--stdout', '-q', '--threads=1', '--delta-base-offset'];
-  const child = spawn('git', [...QUIET, '--git-dir', staging, ...args], {
-    cwd: '/',
-    env: ISOLATED_ENV,
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+  const child = withStreams(
+    spawn('git', [...QUIET, '--git-dir', staging, ...args], {
+      cwd: '/',
+      env: ISOLATED_ENV,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    }),
+  );
   const ended = new Promise<number | null>((resolve) => child.on('close', resolve).on('error', () => resolve(127)));
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
@@ -19,6 +22,8 @@ export async function* packOut(staging: string, revs: string): AsyncGenerator<Bu
   try {
     for await (const chunk of child.stdout) yield chunk as Buffer;
     if ((await ended) !== 0) throw incomplete(stderr);
+  } catch (error) {
+    throw child.pid === undefined ? incomplete(stderr) : error;
   } finally {
     child.kill('SIGKILL');
   }

@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
+import { withStreams } from '../lib/process.ts';
 import { ISOLATED_ENV, stagingGit } from './host-git.ts';
 
 export interface TreeEntry {
@@ -54,11 +55,13 @@ export async function receivePack(
   const packs = join(directory, 'objects/pack');
   const before = new Set(readdirSync(packs));
   const index = ['git', '--git-dir', directory, 'index-pack', '--strict', '--stdin', `--max-input-size=${maxBytes}`];
-  const child = spawn('prlimit', [`--data=${MEMORY_BYTES}`, '--', ...index], {
-    cwd: '/',
-    env: ISOLATED_ENV,
-    stdio: ['pipe', 'ignore', 'pipe'],
-  });
+  const child = withStreams(
+    spawn('prlimit', [`--data=${MEMORY_BYTES}`, '--', ...index], {
+      cwd: '/',
+      env: ISOLATED_ENV,
+      stdio: ['pipe', 'ignore', 'pipe'],
+    }),
+  );
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
   child.stdin.on('error', () => undefined);

@@ -21,6 +21,11 @@ export function serveControl(directory: string, handler: (request: unknown) => P
   // A runner that was killed may have left its own behind; whoever serves a task is the only one.
   rmSync(place.socket, { force: true });
   const open = new Set<Socket>();
+  let left = false;
+  const leave = (): void => {
+    if (!left) place.close();
+    left = true;
+  };
   const server = createServer((socket) => {
     open.add(socket);
     socket.once('close', () => open.delete(socket));
@@ -28,14 +33,16 @@ export function serveControl(directory: string, handler: (request: unknown) => P
   });
   server.maxConnections = MAX_CONNECTIONS;
   // Where no socket can be made, as on some network file systems, the run goes on without one: nobody can reach it, no more.
-  server.once('error', () => place.close());
+  server.on('error', () => {
+    if (!server.listening) leave();
+  });
   server.listen(place.socket, () => closeToOthers(place.socket));
   server.unref();
   return {
     close() {
       for (const socket of open) socket.destroy();
       // Node removes the socket by the path it was made under, so the directory stays open until then.
-      server.close(() => place.close());
+      server.close(leave);
     },
   };
 }

@@ -8,6 +8,9 @@ export interface ProcessIdentity {
   readonly startTicks: string;
 }
 
+/** Alive never. */
+export const NOBODY: ProcessIdentity = { pid: 0, startTicks: '' };
+
 export function ownIdentity(): ProcessIdentity {
   return { pid: process.pid, startTicks: started(process.pid) ?? '' };
 }

@@ -1,5 +1,6 @@
 // lib/process.ts: run a program to its end. A command is argv, never a shell string.
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { AgsError } from '../protocol/errors.ts';
 
 export interface Finished {
   readonly exitCode: number;
@@ -63,6 +64,18 @@ export function run(argv: readonly string[], options: RunOptions = {}): Promise<
     // A program may close its input early; that is its own business.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(options.input);
+  });
+}
+
+/**
+ * For a child whose streams are used at once. One that could not be started tells it by an event, perhaps before anybody listens, and never
+ * ends its output; where descriptors are short it has no streams at all.
+ */
+export function withStreams<Child extends ChildProcess>(child: Child): Child {
+  child.on('error', () => child.stdout?.destroy());
+  if ((child.stdio as unknown) !== undefined) return child;
+  throw new AgsError('backend.failed', 'No program can be started: too many files are open.', {
+    hint: 'See how many there may be: ulimit -n',
   });
 }
 

@@ -7,6 +7,8 @@ export interface SocketPairs {
   close(): void;
 }
 
+const PATIENCE_MS = 5000;
+
 /** `directory` keeps others out. */
 export function openPairs(directory: string, name: string): SocketPairs {
   const fd = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY);
@@ -20,7 +22,7 @@ export function openPairs(directory: string, name: string): SocketPairs {
     else expected(socket);
   });
   const ready = new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    server.on('error', reject);
     server.listen(path, resolve);
   });
   ready.catch(() => undefined);
@@ -29,10 +31,22 @@ export function openPairs(directory: string, name: string): SocketPairs {
   let last: Promise<unknown> = ready;
   const make = async (): Promise<readonly [Socket, Socket]> => {
     await ready;
-    const other = new Promise<Socket>((resolve) => arrived.push(resolve));
     const one = connect({ path, allowHalfOpen: true });
-    await new Promise<void>((resolve, reject) => one.once('connect', resolve).once('error', reject));
-    return [one, await other];
+    let expected: (socket: Socket) => void = () => undefined;
+    const other = new Promise<Socket>((resolve, reject) => {
+      arrived.push((expected = resolve));
+      // Where there are no descriptors left, nobody arrives.
+      one.once('error', reject).setTimeout(PATIENCE_MS, () => one.destroy(new Error('nobody came to the other end')));
+    });
+    try {
+      const ends = [one, await other] as const;
+      one.setTimeout(0).removeAllListeners('timeout').removeAllListeners('error');
+      return ends;
+    } catch (error) {
+      arrived.splice(arrived.indexOf(expected), 1);
+      one.destroy();
+      throw error;
+    }
   };
   return {
     pair() {

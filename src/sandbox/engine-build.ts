@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { pipeline } from 'node:stream/promises';
 import { createLines } from '../lib/lines.ts';
+import { withStreams } from '../lib/process.ts';
 import { engineArgv, type Engine } from './engine.ts';
 
 export interface Told {
@@ -50,7 +51,7 @@ export async function tellSlowly(
   const ended = endOf(child, hear);
   if (producer === null) return { exitCode: await ended, last };
   const [from = '', ...words] = producer.argv;
-  const source = spawn(from, words, { env: producer.env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const source = withStreams(spawn(from, words, { env: producer.env, stdio: ['ignore', 'pipe', 'pipe'] }));
   const sourceEnded = endOf(source, hear, ['stderr']);
   if (source.stdout !== null && child.stdin !== null)
     await pipeline(source.stdout, child.stdin).catch(() => source.kill());

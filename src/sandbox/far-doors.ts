@@ -112,7 +112,10 @@ export function openFarDoors(
       } else if (kind === 'o') {
         if (id < 16) throw new Error('nobody asked for this');
         const waiting = answered(body);
-        void enter(channel().stream(id)).then(waiting.resolve, () => channel().send('x', id));
+        void enter(channel().stream(id)).then(waiting.resolve, () => {
+          channel().send('x', id);
+          waiting.refuse();
+        });
       } else if (kind === 'B') {
         if (id < expected.length || servers.has(id)) throw new Error('this door is open already');
         const { place, resolve } = answered(body);

@@ -102,7 +102,7 @@ sub pour {
   my $one = $streams{$id} or return;
   while (length $one->{queue}) {
     my $size = syswrite $one->{to}, $one->{queue}, 65536;
-    if (!defined $size) { return if $!{EAGAIN}; frame('x', $id, ''); return gone($id) }
+    if (!defined $size) { return if $!{EAGAIN}; if ($id == ${STREAM.terminal}) { return $one->{queue} = '' } frame('x', $id, ''); return gone($id) }
     substr $one->{queue}, 0, $size, '';
     frame('w', $id, pack 'N', $size);
   }

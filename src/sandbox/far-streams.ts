@@ -3,7 +3,6 @@
 // descriptor that this process reads itself would be changed for everybody who shares it.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { constants, openSync } from 'node:fs';
-import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { WriteStream } from 'node:tty';
 import type { Stdio } from './backend.ts';
@@ -32,14 +31,17 @@ export function joinStreams(channel: Channel, stdio: Stdio): FarStreams {
   const writers: Promise<unknown>[] = [];
   const from = (fd: number, stream: Duplex): void => {
     const reader = spawn('cat', [], { env: ENV, stdio: [fd, 'pipe', 'ignore'] });
-    readers.push(reader);
+    readers.push(reader.on('error', () => stream.destroy()));
     reader.stdout?.pipe(stream);
     stream.on('close', () => reader.kill());
   };
   const into = (stream: Duplex, fd: number): void => {
     const writer = spawn('cat', [], { env: ENV, stdio: ['pipe', fd, 'ignore'] });
-    writers.push(once(writer, 'close'));
+    writers.push(new Promise((resolve) => writer.once('close', resolve).once('error', resolve)));
+    writer.on('error', () => stream.destroy());
     writer.stdin?.on('error', () => stream.destroy());
+    // One that was cut off ends without a word.
+    stream.on('close', () => writer.stdin?.end());
     writer.on('exit', () => stream.destroy());
     if (writer.stdin !== null) stream.pipe(writer.stdin);
   };
@@ -84,7 +86,7 @@ function joinTerminal(
 ): { close(): void } {
   const stream = channel.stream(STREAM.terminal);
   const raw = spawn('stty', ['raw', '-echo'], { env: ENV, stdio: [fd, 'ignore', 'ignore'] });
-  raw.once('close', () => from(fd, stream));
+  raw.once('close', () => from(fd, stream)).on('error', () => undefined);
   into(stream, fd);
   const tell = (): void => {
     const screen = new WriteStream(openSync(`/proc/self/fd/${fd}`, constants.O_RDWR | constants.O_NOCTTY));

@@ -11,7 +11,7 @@ import { pipeline } from 'node:stream/promises';
 import { replaceFile } from '../lib/files.ts';
 import { isAlive, type ProcessIdentity } from '../lib/liveness.ts';
 import { tryLock } from '../lib/lock.ts';
-import { run } from '../lib/process.ts';
+import { run, withStreams } from '../lib/process.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { FAR_MEMO } from './backend.ts';
 import { FAR_LABEL, LABEL } from './docker-args.ts';
@@ -88,11 +88,12 @@ export async function sendCargo(
       if (error instanceof AgsError) throw error;
     });
     let said = '';
-    for await (const chunk of ferry.stdout) {
-      said += (chunk as Buffer).toString('latin1');
+    const heard = (chunk: Buffer): void => {
+      said += chunk.toString('latin1');
       if (said.length >= ARRIVED.length) ferry.stdin.end();
       if (said.length > ARRIVED.length) ferry.end();
-    }
+    };
+    ferry.stdout.on('data', heard);
     await ferry.done;
     if (said !== ARRIVED) throw new AgsError('backend.failed', 'The files did not all arrive.');
     return whole;
@@ -159,7 +160,7 @@ function startFerry(
   args: readonly string[],
 ): { stdin: NodeJS.WritableStream; stdout: Readable; done: Promise<void>; end(): void } {
   const [file = '', ...rest] = engineArgv(engine, args);
-  const child = spawn(file, rest, { cwd: '/', env: engine.env, detached: true, stdio: 'pipe' });
+  const child = withStreams(spawn(file, rest, { cwd: '/', env: engine.env, detached: true, stdio: 'pipe' }));
   let said = '';
   child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString('utf8')).slice(-4096)));
   child.stdin.on('error', () => undefined);

@@ -8,6 +8,7 @@ import { constants } from 'node:os';
 import { AgsError } from '../protocol/errors.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { ownIdentity } from '../lib/liveness.ts';
+import { withStreams } from '../lib/process.ts';
 import type { Backend, OnDoor, Sandbox, Stdio } from './backend.ts';
 import { agentArgs, holderArgs } from './docker-args.ts';
 import type { DockerOptions } from './docker.ts';
@@ -173,7 +174,7 @@ async function startFar(
 /** Ctrl-C in the user's terminal must not end it: so it has a session of its own. Its input ends with us, and then it does. */
 function startRelay(engine: Engine, place: FarPlace): ChildProcess {
   const [file = '', ...args] = engineArgv(engine, relayArgs(place));
-  return spawn(file, args, { cwd: '/', env: engine.env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+  return withStreams(spawn(file, args, { cwd: '/', env: engine.env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] }));
 }
 
 function helloOf({ arch }: DockerOptions, spec: SandboxSpec, command: readonly string[], stdio: Stdio): Buffer {

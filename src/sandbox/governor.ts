@@ -75,10 +75,13 @@ export function watchSandbox(input: WatchInput): Watch {
     const tree = init === null || startTicks(initPid) !== init ? null : processTree(initPid);
     if (tree === null) return;
     // Not awaited: a tree of a million files must not keep us from looking at memory.
-    void disk(tree.pids).then(({ usedBytes, breach }) => {
-      peak.diskBytes = Math.max(peak.diskBytes, usedBytes);
-      report(breach);
-    });
+    void disk(tree.pids)
+      .then(({ usedBytes, breach }) => {
+        peak.diskBytes = Math.max(peak.diskBytes, usedBytes);
+        report(breach);
+      })
+      // It is looked at again.
+      .catch(() => undefined);
     const used = await memory(tree.pids);
     peak.memoryBytes = Math.max(peak.memoryBytes, used);
     peak.processes = Math.max(peak.processes, tree.tasks);
@@ -92,10 +95,12 @@ export function watchSandbox(input: WatchInput): Watch {
         : PACE.slowestMs,
     );
   };
+  // This process is short of something itself, for now.
+  const again = (): void => lookIn(PACE.slowestMs);
   const lookIn = (delayMs: number): void => {
     if (ended.signal.aborted) return;
     const leftMs = (input.limits.wallSeconds ?? Number.POSITIVE_INFINITY) * 1000 - (performance.now() - startedMs);
-    timer = setTimeout(() => void look(), leftMs > 0 ? Math.min(delayMs, leftMs + 1) : delayMs);
+    timer = setTimeout(() => void look().catch(again), leftMs > 0 ? Math.min(delayMs, leftMs + 1) : delayMs);
     timer.unref();
   };
   lookIn(PACE.firstMs);
@@ -146,6 +151,7 @@ interface DiskLook {
 function diskMeter(input: WatchInput, signal: AbortSignal): (pids: readonly number[]) => Promise<DiskLook> {
   const allowed = allowance(input.limits.diskBytes);
   const start = freeSpace(input.directories);
+  start.catch(() => undefined);
   const places = placesOf(input.mounts);
   let last: Measured = {
     atMs: performance.now(),

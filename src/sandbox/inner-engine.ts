@@ -6,6 +6,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { visible } from '../lib/sanitize.ts';
+import { withStreams } from '../lib/process.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { Door, Limits } from '../protocol/spec.ts';
 import type { OnDoor } from './backend.ts';
@@ -102,7 +103,7 @@ function endWhenFull(started: InnerEngine, disk: string): InnerEngine {
   let why: string | null = null;
   const watch = watchFree(disk, (full) => {
     why = full;
-    void started.close();
+    void started.close().catch(() => undefined);
   });
   const done = started.done.then((words) => {
     watch[Symbol.dispose]();
@@ -146,8 +147,9 @@ export async function startEngine(options: EngineRun, place: EnginePlace): Promi
     const listens = await report.line('l', ended);
     if (listens !== null) await place.enter();
     const pid = await report.line('p', ended);
-    const lacking = pid === null ? 'it ended too early' : lookAt(() => unprotectedEngine(Number(pid), options, place));
-    if (lacking !== null) throw notProtected((pid === null && lastWords()) || lacking);
+    const lacking =
+      pid === null ? lastWords() || 'it ended too early' : lookAt(() => unprotectedEngine(Number(pid), options, place));
+    if (lacking !== null) throw notProtected(lacking);
     doors.watchPorts();
     stream(child, 5).end('g');
     return { connect: doors.connect, done, close };
@@ -206,12 +208,14 @@ function usherArgv(options: Omit<EngineRun, 'onDoor' | 'onPorts' | 'trust'>): st
 }
 
 function startUsher(options: EngineRun, [file = '', ...args]: readonly string[]): ChildProcess {
-  const child = spawn(file, args, {
-    env: { PATH: SYSTEM_PATH, AGS_RUN: options.runMark },
-    cwd: '/',
-    detached: true,
-    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'ipc'],
-  });
+  const child = withStreams(
+    spawn(file, args, {
+      env: { PATH: SYSTEM_PATH, AGS_RUN: options.runMark },
+      cwd: '/',
+      detached: true,
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'ipc'],
+    }),
+  );
   for (const at of [3, 4, 5]) stream(child, at).on('error', () => undefined);
   stream(child, 4).end(Buffer.concat([engineFilter(options.arch), Buffer.from(options.trust)].flatMap(withSize)));
   return child;

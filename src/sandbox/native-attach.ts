@@ -90,7 +90,8 @@ export function attach(
           (report.initPid !== null && died !== null ? 128 + signalNumber(died) : null) ??
           // It was ended by a signal of ours before bwrap could say that it had begun.
           (code !== null && sent.has(code - 128) ? code : null);
-        if (exitCode !== null)
+        // Without its process the word to go was never given.
+        if (exitCode !== null && init !== null)
           return void gone(init).then(() => finish(exitCode === 0 && report.outputLost ? 1 : exitCode));
         const broken = new AgsError(
           'backend.failed',
@@ -211,12 +212,14 @@ function unprotected(what: string, lacking: string): AgsError {
 
 /** With a terminal, the input of the command is a descriptor of its own. */
 function inputOf(child: ChildProcess): Writable | null {
-  const apart = (child.stdio as readonly unknown[])[DESCRIPTORS.stdin];
+  const apart = (child.stdio as readonly unknown[] | undefined)?.[DESCRIPTORS.stdin];
   return apart instanceof Writable ? apart : child.stdin;
 }
 
 export function feed(child: ChildProcess, descriptor: number, data: string | Buffer): void {
-  const pipe = (child.stdio as readonly unknown[])[descriptor] as NodeJS.WritableStream | undefined;
+  // Of a child that could not be started there are none.
+  const streams = child.stdio as readonly unknown[] | undefined;
+  const pipe = streams?.[descriptor] as NodeJS.WritableStream | undefined;
   // The launcher may die before it has read everything; its exit tells the story.
   pipe?.on('error', () => undefined);
   pipe?.end(data);

@@ -243,7 +243,8 @@ function listen(server: Server, { host, port }: ServeOptions): Promise<void> {
           : error,
       ),
     );
-    server.listen(port, host, () => resolve());
+    // Later ones are about a connection that could not be taken.
+    server.listen(port, host, () => resolve()).once('listening', () => server.on('error', () => undefined));
   });
 }
 

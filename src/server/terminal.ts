@@ -50,7 +50,10 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
         },
       ),
     };
-    terminal.joined.catch(() => open.delete(id));
+    terminal.joined.catch(() => {
+      if (terminal.leaving !== null) clearTimeout(terminal.leaving);
+      if (open.get(id) === terminal) open.delete(id);
+    });
     open.set(id, terminal);
     return terminal;
   }
@@ -81,9 +84,16 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
     if (terminal.guests.size > 0 || open.get(id) !== terminal) return;
     terminal.leaving = setTimeout(() => {
       open.delete(id);
-      void terminal.joined.then((joined) => joined.close());
+      end(terminal);
     }, lingerMs);
     terminal.leaving.unref();
+  }
+
+  function end({ joined }: Open): void {
+    void joined.then(
+      (one) => one.close(),
+      () => undefined,
+    );
   }
 
   return {
@@ -104,16 +114,24 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
       try {
         await terminal.joined;
       } catch (error) {
-        return socket.close(1011, (error instanceof Error ? error.message : String(error)).slice(0, 120));
+        return socket.close(1011, shortened(error instanceof Error ? error.message : String(error)));
       }
       for (const piece of terminal.recent) socket.send(piece);
       terminal.guests.add(socket);
       if (socket.readyState !== socket.OPEN) leave(id, terminal, socket);
     },
     close() {
-      for (const terminal of open.values()) void terminal.joined.then((joined) => joined.close());
+      for (const terminal of open.values()) end(terminal);
     },
   };
+}
+
+/** A reason may have 123 bytes. */
+function shortened(text: string): string {
+  return Buffer.from(text)
+    .subarray(0, 120)
+    .toString('utf8')
+    .replace(/\uFFFD+$/, '');
 }
 
 function wish(joined: JoinedTerminal, text: string): void {

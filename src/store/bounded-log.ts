@@ -11,11 +11,17 @@ export interface BoundedLog extends Disposable {
 export function openBoundedLog(path: string): BoundedLog {
   let fd = openSync(path, 'w', 0o600);
   let bytes = 0;
+  // A descriptor that was given back may be somebody else's by now.
+  const close = (): void => {
+    if (fd >= 0) closeSync(fd);
+    fd = -1;
+  };
   return {
     append(text) {
+      if (fd < 0) return;
       const content = Buffer.from(text);
       if (bytes + content.length > LOG_BYTES && bytes > 0) {
-        closeSync(fd);
+        close();
         renameSync(path, `${path}.before`);
         fd = openSync(path, 'w', 0o600);
         bytes = 0;
@@ -23,7 +29,7 @@ export function openBoundedLog(path: string): BoundedLog {
       writeSync(fd, content);
       bytes += content.length;
     },
-    [Symbol.dispose]: () => closeSync(fd),
+    [Symbol.dispose]: close,
   };
 }
 

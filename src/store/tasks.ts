@@ -93,6 +93,8 @@ export async function readTask(stateDir: string, id: string): Promise<StoredTask
     const run = RunFile.parse(JSON.parse(readFileSync(paths.run, 'utf8')));
     return { task, run, paths, live: isAlive(run.runner) };
   } catch (cause) {
+    // It has just been removed.
+    if (!existsSync(paths.run)) return null;
     throw new AgsError('state.damaged', `The files of task ${id} cannot be read.`, {
       hint: `Look at ${paths.root}, or remove it: ags rm ${id}`,
       cause,

@@ -85,23 +85,36 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
   };
   const spec = describeAgentRun(world, plan, paths, task.name, input.prepared, more);
   const denied = createDenials(events);
+  // Connections come and go by themselves: what cannot be written down then, on a full disk, ends the turn, and not this process.
+  let unwritten: { readonly error: unknown } | null = null;
+  let kill = (): void => undefined;
+  const noting = (note: () => void): void => {
+    try {
+      note();
+    } catch (error) {
+      unwritten ??= { error };
+      kill();
+    }
+  };
   await using network = openRunNetwork({
     world,
     id: task.id,
     startedAtMs: world.now().getTime(),
     project: plan.project.root,
-    events(event) {
-      events.append(event);
-      if (event.type === 'network.asked') input.onNetworkAsk(String(event['host']));
-    },
-    onDecision(decision) {
-      denied(decision);
-      input.onNetworkAsk(null);
-    },
+    events: (event) =>
+      noting(() => {
+        events.append(event);
+        if (event.type === 'network.asked') input.onNetworkAsk(String(event['host']));
+      }),
+    onDecision: (decision) =>
+      noting(() => {
+        denied(decision);
+        input.onNetworkAsk(null);
+      }),
     config: plan.config,
     grants: plan.network.grants,
     secrets: plan.network.secrets,
-    notice: input.notice,
+    notice: (text) => noting(() => input.notice(text)),
     services: input.services,
     docker: input.docker,
   });
@@ -136,13 +149,18 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
       // The desk has its own way to stop it.
       signals: NO_SIGNALS,
       onStart(sandbox) {
+        kill = () => sandbox.kill();
+        if (unwritten !== null) kill();
         streamsOver = interactive ? Promise.resolve() : stream.read(sandbox);
+        // What cannot be written down is told below, when nothing runs any more.
+        streamsOver.catch(() => sandbox.kill());
         terminal = interactive ? openTerminal(sandbox, command) : null;
         input.onUp({ sandbox, network, driver: interactive ? null : stream.driver, terminal });
         if (!interactive) stream.driver.start(input.prompt);
       },
     });
     await streamsOver;
+    if (unwritten !== null) throw (unwritten as { readonly error: unknown }).error;
     // A terminal has no words of its end that a program could read; who sat at it knows.
     if (terminal !== null) return { ended: outcome.ended, exitCode: 0, finished: null };
     stream.driver.exited(outcome.exitCode);

@@ -41,6 +41,7 @@ export async function runCheck(
     onStart(sandbox) {
       for (const stream of [sandbox.stdout, sandbox.stderr])
         if (stream !== null) reading.push(read(stream, check.printed));
+      for (const one of reading) one.catch(() => sandbox.kill());
     },
     notice: (text) => check.printed.text(`${text}\n`),
     services: { commit: check.seeds },

@@ -53,7 +53,8 @@ exec tar --create --numeric-owner --owner=+$owner --group=+$owner "$@"
 async function copyShared(input: BringUp): Promise<void> {
   const { plan, compose, printed, engine } = input;
   const project = projectInside(plan);
-  const archive = new PassThrough();
+  // One that fails before anybody reads it has told so elsewhere.
+  const archive = new PassThrough().on('error', () => undefined);
   // Whoever has the files here has them there, if there is such a user.
   const owner = plan.user.uid < MOST_USERS ? plan.user.uid : 0;
   const packed = runClient({
@@ -70,7 +71,8 @@ async function copyShared(input: BringUp): Promise<void> {
     docker: null,
     onOutput(stream, chunk) {
       if (stream === 'stderr') return printed.bytes(chunk);
-      return archive.write(chunk) ? undefined : new Promise((resolve) => archive.once('drain', () => resolve()));
+      if (archive.destroyed || archive.write(chunk)) return undefined;
+      return new Promise((resolve) => archive.once('drain', resolve).once('close', resolve));
     },
   });
   const [code] = await Promise.all([
@@ -84,7 +86,7 @@ async function copyShared(input: BringUp): Promise<void> {
         throw error;
       },
     ),
-    bringFiles(engine, archive, input.signal),
+    bringFiles(engine, archive, input.signal).finally(() => archive.destroy()),
   ]);
   if (code !== 0)
     throw new AgsError('service.failed', printed.line() ?? 'files of the project could not be copied', {

@@ -26,7 +26,10 @@ export async function startFor(input: InnerDockerInput, on: EngineNews): Promise
   let cache: Promise<HttpServer> | null = null;
   const enter = async (socket: Socket): Promise<void> => {
     socket.on('error', () => undefined);
-    cache ??= openCache(world, config);
+    cache ??= openCache(world, config).catch((error: unknown) => {
+      cache = null;
+      throw error;
+    });
     (await cache).emit('connection', socket);
   };
   return startInnerEngine({
@@ -35,7 +38,7 @@ export async function startFor(input: InnerDockerInput, on: EngineNews): Promise
     onDoor(name, door) {
       if (name !== 'registry') return on.onHall(name, door);
       (door as Server).maxConnections = 256;
-      (door as Server).on('connection', (socket: Socket) => void enter(socket));
+      (door as Server).on('connection', (socket: Socket) => void enter(socket).catch(() => socket.destroy()));
     },
     onPorts: on.onPorts,
   });

@@ -78,12 +78,13 @@ export function openEngineDoor(
   const start = (): Promise<InnerEngine> => {
     starting ??= startEngine({ onPorts: setPorts, onHall })
       .then((engine) => {
-        void engine.done.then((words) => {
+        const over = (words: string): void => {
           starting = null;
           setPorts([]);
           if (!closed)
             tell(`Docker inside has ended${words === '' ? '' : `: ${words}`}. The next command starts it anew.`);
-        });
+        };
+        void engine.done.then(over, (error: unknown) => over((error as Error).message)).catch(() => undefined);
         return engine;
       })
       .catch((error: unknown) => {

@@ -45,7 +45,11 @@ function bind(server: Server, place: string, listen: () => void): Promise<void> 
     server.once('error', (cause: NodeJS.ErrnoException) =>
       reject(new AgsError('config.invalid', `${place} cannot be listened at: ${cause.message}`, { cause })),
     );
-    server.once('listening', resolve);
+    // Later errors are about a connection that could not be taken.
+    server.once('listening', () => {
+      server.on('error', () => undefined);
+      resolve();
+    });
     listen();
   });
 }

@@ -183,7 +183,11 @@ function publish(sandbox: Sandbox, inside: number, outside: number, notice: (tex
       `Port ${inside} of the sandbox is 127.0.0.1:${port} here${port === outside ? '' : ` (${outside} is ${outside === SERVER_PORT ? 'for ags serve' : 'taken'})`}.`,
     );
   };
-  server.once('error', () => server.listen(0, '127.0.0.1', tell));
+  let taken = false;
+  server.on('error', () => {
+    if (!server.listening && !taken) server.listen(0, '127.0.0.1', tell);
+    taken = true;
+  });
   // Whoever looks for our page there, while nobody serves it, would show its session to an agent.
   server.listen(outside === SERVER_PORT ? 0 : outside, '127.0.0.1', tell);
   return {

@@ -166,6 +166,7 @@ async function fill(
               for await (const chunk of stream) printed.bytes(chunk as Buffer);
             })(),
           );
+      for (const one of reading) one.catch(() => sandbox.kill());
       if (want.signal.aborted) sandbox.kill();
       want.signal.addEventListener('abort', () => sandbox.kill(), { signal: over.signal });
     },

@@ -144,6 +144,7 @@ async function liveOf(
     onStart(sandbox) {
       tell.onStart(sandbox);
       for (const stream of [sandbox.stdout, sandbox.stderr]) if (stream !== null) reading.push(read(stream, printed));
+      for (const one of reading) one.catch(() => sandbox.kill());
       if (signal.aborted) return sandbox.kill();
       timer = setTimeout(() => {
         late = true;

@@ -76,6 +76,7 @@ function readOutput(mark: string, commands: readonly string[], want: LayersWish)
   return {
     read(sandbox) {
       for (const stream of [sandbox.stdout, sandbox.stderr]) if (stream !== null) ends.push(follow(stream));
+      for (const one of ends) one.catch(() => sandbox.kill());
     },
     done: async () => void (await Promise.all(ends)),
     command: () => command,

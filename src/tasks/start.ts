@@ -5,7 +5,7 @@ import { closeSync, openSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { AgsError } from '../protocol/errors.ts';
 import type { Goal, RunFile } from '../protocol/task.ts';
-import { identityOf, ownIdentity } from '../lib/liveness.ts';
+import { identityOf, NOBODY, ownIdentity } from '../lib/liveness.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { usualParallel } from '../config/tasks.ts';
 import { userGit } from '../git/host-git.ts';
@@ -224,15 +224,32 @@ export function firstRun(base: string, startedAtMs: number, number: number): Run
 export function spawnRunner(world: World, paths: TaskPaths, id: string, run: RunFile): void {
   const log = openSync(paths.runnerLog, 'a', 0o600);
   const [program = '', ...script] = world.self;
-  const child = spawn(program, [...script, '__run', id], {
-    cwd: '/',
-    env: { ...world.env },
-    detached: true,
-    stdio: ['pipe', log, log],
-  });
-  child.on('error', () => undefined);
-  if (child.pid !== undefined) writeRun(paths, { ...run, runner: identityOf(child.pid) });
-  child.stdin?.on('error', () => undefined).end();
-  child.unref();
-  closeSync(log);
+  try {
+    const child = spawn(program, [...script, '__run', id], {
+      cwd: '/',
+      env: { ...world.env },
+      detached: true,
+      stdio: ['pipe', log, log],
+    });
+    child.unref();
+    child.stdin?.on('error', () => undefined);
+    child.on('error', () => undefined);
+    if (child.pid === undefined)
+      throw new AgsError('backend.failed', `The runner could not be started: ${program}`, {
+        hint: `Is it there, and may there be more processes? Then: ags restart ${id}`,
+      });
+    try {
+      writeRun(paths, { ...run, runner: identityOf(child.pid) });
+    } catch (error) {
+      child.kill('SIGKILL');
+      throw error;
+    }
+    child.stdin?.end();
+  } catch (error) {
+    // This process lives on, and would count as its runner.
+    writeRun(paths, { ...run, runner: NOBODY });
+    throw error;
+  } finally {
+    closeSync(log);
+  }
 }

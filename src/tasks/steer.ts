@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import { advance, isUnderWay } from '../protocol/run-state.ts';
 import { callControl } from '../lib/control.ts';
-import { ownIdentity } from '../lib/liveness.ts';
+import { errorCode } from '../lib/error-code.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../lib/liveness.ts';
 import { removeTree } from '../lib/files.ts';
 import { appendEvent } from '../store/events.ts';
 import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
@@ -36,8 +37,17 @@ export async function stopTask(stored: StoredTask, force: boolean): Promise<bool
   if (!isLive(stored)) return false;
   const answer = await callControl(stored.paths.root, { do: 'stop', force }, ANSWER_MS);
   // No socket yet, or one that cannot be had here: the runner understands signals as well.
-  if (answer === null) process.kill(stored.run.runner.pid, 'SIGTERM');
-  return true;
+  return answer !== null || terminate(stored.run.runner);
+}
+
+/** False: it has just ended. */
+function terminate(runner: ProcessIdentity): boolean {
+  try {
+    return isAlive(runner) && process.kill(runner.pid, 'SIGTERM');
+  } catch (error) {
+    if (errorCode(error) === 'ESRCH') return false;
+    throw error;
+  }
 }
 
 /** Or for half a minute. */

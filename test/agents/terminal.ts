@@ -21,7 +21,7 @@ export function openTerminal({ argv, env }: Prepared): Terminal {
   return {
     async until(wanted) {
       let screen = '';
-      for (const deadline = Date.now() + 45_000; Date.now() < deadline; await sleep(50)) {
+      for (const deadline = Date.now() + 100_000; Date.now() < deadline; await sleep(50)) {
         screen = tmux('capture-pane', '-p');
         if (screen.includes(wanted)) return screen;
       }

@@ -58,7 +58,7 @@ test('in a service, also if it hangs there', async () => {
   // Another port: whoever else tests here may have one as well.
   const port = String(20_000 + (process.pid % 10_000));
   const at = (text: string): string => text.replaceAll(String(SPY.port), port);
-  const spy = spawn('perl', ['-e', at(SPY_PROGRAM).replace(String(SPY.undeclared), '0').replace('alarm 7', 'alarm 1')]);
+  const spy = spawn('perl', ['-e', at(SPY_PROGRAM).replace(String(SPY.undeclared), '0').replace('alarm 7', 'alarm 4')]);
   const programs = { ...ATTEMPTS, hangs: "line('refused'); sleep 30" };
   try {
     await expect.poll(async () => (await judged({ first: at(fromService("line('refused')")) }))['first']).toEqual([]);

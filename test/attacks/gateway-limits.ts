@@ -37,7 +37,7 @@ export const LIMIT_ATTACKS: readonly LimitAttack[] = [
   one(
     'limit-per-second',
     limits({ perSecond: 5 }),
-    perl`my $held = grep { knock("CONNECT canary.invalid:443 HTTP/1.1\r\nHost: canary.invalid:443\r\n\r\n") eq '503' } 1 .. 30; line($held > 0 ? 'limited' : 'all came in')`,
+    perl`my $held = grep { knock("CONNECT canary.invalid:443 HTTP/1.1\r\nHost: canary.invalid:443\r\n\r\n") eq '503' } 1 .. 100; line($held > 0 ? 'limited' : 'all came in')`,
     'limited',
   ),
   one(
@@ -62,7 +62,7 @@ export const LIMIT_ATTACKS: readonly LimitAttack[] = [
   one(
     'limit-asked',
     { policy: { mode: 'record', askSeconds: 1 } },
-    perl`door("CONNECT canary.invalid:443 HTTP/1.1\r\nHost: canary.invalid:443\r\n\r\n")`,
+    perl`our $OVER; my $s = enter() or return line(shut()); syswrite $s, "CONNECT canary.invalid:443 HTTP/1.1\r\nHost: canary.invalid:443\r\n\r\n"; my $text = ''; for (1 .. 4) { $text .= hear($s, qr/\r\n\r\n/); last unless $OVER } line(kind($text))`,
     '403',
   ),
   one(

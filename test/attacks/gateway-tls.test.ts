@@ -46,7 +46,7 @@ describe('what is said in a tunnel to port 443', () => {
       await sleep(30);
     }
     if (!socket.destroyed && gateway.log.length === lines) socket.end();
-    await readText(socket, undefined, 400);
+    await readText(socket);
     socket.destroy();
     await expect.poll(() => gateway.log.length).toBe(lines + 1);
     expect(origin.connections).toBe(connections + 1);
@@ -201,8 +201,8 @@ describe('what is said in a tunnel to port 443', () => {
     await gateway.talk(`${connectTo('allowed.test:443')}GET http://evil.test/ HTTP/1.1\r\nHost: evil.test\r\n\r\n`);
     await gateway.talk(Buffer.concat([socks('allowed.test', 443), helloFor('evil.test')]));
     expect(origin.heard.length).toBe(before);
-    await gateway.talk(Buffer.concat([Buffer.from(connectTo('allowed.test:443')), good]), { waitMs: 300 });
-    await gateway.talk(Buffer.concat([socks('allowed.test', 443), good]), { waitMs: 300 });
+    await gateway.talk(Buffer.concat([Buffer.from(connectTo('allowed.test:443')), good]), { end: true });
+    await gateway.talk(Buffer.concat([socks('allowed.test', 443), good]), { end: true });
     expect(origin.heard.slice(before)).toBe(good.toString('latin1').repeat(2));
     await expect.poll(() => gateway.log.length).toBe(lines + 5);
     expect(gateway.log.slice(lines).map(({ by, verdict }) => `${by} ${verdict}`)).toEqual([
@@ -216,7 +216,7 @@ describe('what is said in a tunnel to port 443', () => {
 
   test('on other ports TLS for another host does not pass, and what is no TLS does', async () => {
     const talk = (bytes: Buffer): Promise<string> =>
-      gateway.talk(Buffer.concat([Buffer.from(connectTo('raw.test:7000')), bytes]), { waitMs: 300 });
+      gateway.talk(Buffer.concat([Buffer.from(connectTo('raw.test:7000')), bytes]), { end: true });
     await talk(helloFor('evil.test'));
     await talk(inRecords(helloMessage({ names: ['raw.test'], more: [[0xfe0d, ech]] })));
     await talk(helloFor());

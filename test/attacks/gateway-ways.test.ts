@@ -89,19 +89,20 @@ describe('names', () => {
   test('A73: only names under a granted suffix are looked up, and only so many in a second', async () => {
     await using world = await createWorld();
     const gateway = await world.gateway({ allow: ['*.wild.test', 'one.test'] });
-    const names = Array.from({ length: 60 }, (_, i) => `${'data'.repeat(8)}${i}.wild.test`);
+    const names = Array.from({ length: 400 }, (_, i) => `${'data'.repeat(8)}${i}.wild.test`);
     const answers = await Promise.all(names.map((name) => gateway.talk(connectTo(`${name}:443`))));
     expect(new Set(answers.map(statusOf))).toEqual(new Set(['502']));
+    // In the seconds that all this takes there may be a few more.
     expect(answers.filter((answer) => answer.includes('more than 20 new names in a second')).length).toBeGreaterThan(
-      30,
+      200,
     );
-    expect(world.asked.length).toBeLessThan(30);
+    expect(world.asked.length).toBeLessThan(200);
     // A name that a rule spells out is looked up all the same.
     expect(await gateway.talk(connectTo('one.test:443'))).toContain('one.test does not exist');
     await gateway.talk(connectTo('secret-data.evil.test:443'));
     await gateway.talk(connectTo('secret-data.wild.test.evil.test:443'));
     expect(world.asked.filter((name) => name.includes('evil'))).toEqual([]);
-    expect(gateway.log).toHaveLength(63);
+    expect(gateway.log).toHaveLength(names.length + 3);
   });
 
   test.each([

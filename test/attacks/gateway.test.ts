@@ -296,7 +296,7 @@ describe('A63: one host, many spellings', () => {
       const lines = gateway.log.length;
       const asked = world.asked.length;
       for (const request of [Buffer.from(connectTo(`${host}:443`)), socks(host, 443)])
-        await gateway.talk(Buffer.concat([request, helloFor('allowed.test')]), { waitMs: 200 });
+        await gateway.talk(Buffer.concat([request, helloFor('allowed.test')]), { end: true });
       await expect
         .poll(() => gateway.log.slice(lines).map((line) => `${line.verdict} ${line.host}`))
         .toEqual(['allowed allowed.test', 'allowed allowed.test']);

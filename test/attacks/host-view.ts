@@ -22,7 +22,7 @@ export function readProc(pid: string | number, file: 'cmdline' | 'environ' | 'st
 }
 
 /** Waits until the claim holds; false when it does not within the time. */
-export async function until(claim: () => boolean, timeoutMs = 15_000, everyMs = 50): Promise<boolean> {
+export async function until(claim: () => boolean, timeoutMs = 60_000, everyMs = 50): Promise<boolean> {
   for (const end = Date.now() + timeoutMs; Date.now() < end; await sleep(everyMs)) if (claim()) return true;
   return claim();
 }

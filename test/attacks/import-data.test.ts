@@ -35,7 +35,7 @@ beforeAll(async () => {
   const done = await machine.ags(['export', 'work', file, '--data']);
   expect(done, done.stderr).toMatchObject({ code: 0 });
   sound = readParts(file);
-}, 60_000);
+});
 afterAll(() => machine[Symbol.dispose]());
 
 const MEMBER = 'services/evil.tar.gz';

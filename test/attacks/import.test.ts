@@ -29,7 +29,7 @@ beforeAll(async () => {
   const done = await machine.ags(['export', 'work', file()]);
   expect(done, done.stderr).toMatchObject({ code: 0 });
   sound = readFileSync(file());
-}, 60_000);
+});
 afterAll(() => machine[Symbol.dispose]());
 
 /** All that an import could change. */

@@ -310,7 +310,7 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
     const run = spawnSync(
       'unshare',
       ['--mount', '--propagation', 'private', ...flags, '--', 'sh', '-c', script, 'sh', ...command],
-      { cwd: machine.project, env: machine.env, encoding: 'utf8', timeout: 30_000 },
+      { cwd: machine.project, env: machine.env, encoding: 'utf8', timeout: 110_000 },
     );
     return { code: run.status, signal: run.signal, stdout: run.stdout, stderr: run.stderr };
   }

@@ -61,7 +61,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     const word = newWord();
     try {
       await catchLauncher(machine, word);
-      expect(await until(() => processesWith(word).length === 0, 5000)).toBe(true);
+      expect(await until(() => processesWith(word).length === 0)).toBe(true);
     } finally {
       endProcessesWith(word);
     }
@@ -120,11 +120,11 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
         const child = await startReady(
           machine,
           ['perl', '-e', `${TAKE_OVER}\n# ${word}`],
-          end === 'the deadline' ? ['--limit', 'time=4s'] : [],
+          end === 'the deadline' ? ['--limit', 'time=10s'] : [],
         );
         if (end !== 'the deadline') child.kill('SIGKILL');
         expect(await until(() => child.exitCode !== null || child.signalCode !== null)).toBe(true);
-        expect(await until(() => processesWith(word).length === 0, 5000)).toBe(true);
+        expect(await until(() => processesWith(word).length === 0)).toBe(true);
       } finally {
         endProcessesWith(word);
       }
@@ -149,7 +149,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
       });
       await new Promise((resolve) => parent.stdout?.once('data', resolve));
       parent.kill('SIGKILL');
-      const gone = await until(() => processesWith(word).length === 0, mutated ? 1500 : 10_000);
+      const gone = await until(() => processesWith(word).length === 0, mutated ? 1500 : undefined);
       endProcessesWith(word);
       return !gone;
     };
@@ -170,7 +170,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
 /** Stops the launcher before it has become bubblewrap, kills ags, and lets the launcher go on. */
 async function catchLauncher(machine: Machine, word: string): Promise<void> {
   for (let attempt = 0; attempt < 40; attempt++) {
-    const child = machine.start(['exec', '--', 'sh', '-c', `sleep 60; : ${word}`]);
+    const child = machine.start(['exec', '--', 'sh', '-c', `sleep 300; : ${word}`]);
     const launcher = await firstOther(word, child);
     if (launcher !== null && isEarly(launcher)) {
       process.kill(launcher, 'SIGSTOP');

@@ -61,7 +61,7 @@ export async function runMutant(
   child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString('utf8')));
   child.stdin?.on('error', () => undefined);
   child.stdin?.end(input);
-  const timer = setTimeout(() => child.kill('SIGKILL'), 40_000);
+  const timer = setTimeout(() => child.kill('SIGKILL'), 110_000);
   const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) =>
     child.on('close', (...end) => resolve(end)),
   );

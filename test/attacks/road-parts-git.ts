@@ -113,7 +113,10 @@ const whole: PartAttempt = async (use, dir) => {
     ...(await allowed('much in all', () => look(tip, { totalBytes: 2 ** 15 }))),
     ...(await allowed('many objects', () => look(tip, { objects: 1 }))),
     ...(await allowed('as much memory as there is', () => look(tip, { memoryBytes: 2 ** 16 }))),
-    ...(await allowed('as long as it takes', () => look(tip, { timeoutMs: 1 }))),
+    ...(await allowed('as long as it takes', async () => {
+      // One git may be quicker.
+      for (let n = 0; n < 20; n++) await look(tip, { timeoutMs: 1 });
+    })),
   ];
 };
 

@@ -14,7 +14,7 @@ const DRIVER = `
 const [vitest, root, file, report] = process.argv.slice(1);
 const { startVitest } = await import(vitest);
 const reporters = report === '' ? ['default'] : [['json', { outputFile: report }]];
-const run = await startVitest('test', [file], { config: false, root, include: ['**/*.test.ts'], watch: false, testTimeout: 60_000, hookTimeout: 120_000, maxWorkers: 1, cache: false, reporters });
+const run = await startVitest('test', [file], { config: false, root, include: ['**/*.test.ts'], watch: false, testTimeout: 180_000, expect: { poll: { timeout: 20_000 } }, hookTimeout: 120_000, maxWorkers: 1, cache: false, reporters });
 await run?.close();
 `;
 

@@ -217,7 +217,7 @@ export async function collect(stream: NodeJS.ReadableStream | null): Promise<Buf
 }
 
 /** The exit code. A sandbox that does not end is ended, and the test fails at once. */
-export async function ended(sandbox: Sandbox, withinMs = 8000): Promise<number> {
+export async function ended(sandbox: Sandbox, withinMs = 30_000): Promise<number> {
   const late = Symbol('late');
   const timer = new AbortController();
   const first = await Promise.race([sandbox.done, sleep(withinMs, late, { signal: timer.signal })]);
@@ -236,7 +236,7 @@ export async function until(sandbox: Sandbox, text: string): Promise<void> {
       if (said.includes(text)) resolve();
     });
     sandbox.done.then((code) => reject(new Error(`ended with ${code} before it said ${text}: ${said}`)), reject);
-    setTimeout(() => reject(new Error(`has not said ${text} within 15 s: ${said}`)), 15_000).unref();
+    setTimeout(() => reject(new Error(`has not said ${text} within 30 s: ${said}`)), 30_000).unref();
   });
 }
 
@@ -268,7 +268,7 @@ export function processesNamed(word: string): string[] {
 }
 
 /** Gives what is dying a moment, then says what is left. */
-export async function leftOf(word: string, withinMs = 5000): Promise<string[]> {
+export async function leftOf(word: string, withinMs = 30_000): Promise<string[]> {
   for (const end = Date.now() + withinMs; Date.now() < end && processesNamed(word).length > 0;) await sleep(10);
   return processesNamed(word);
 }

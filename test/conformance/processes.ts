@@ -165,18 +165,16 @@ export function processPromises(open: Open): void {
       let said = '';
       sandbox.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
       await until(sandbox, 'ready');
+      const answers = (): string[] =>
+        said
+          .split('\n')
+          .toSorted()
+          .filter((line) => line !== '' && line !== 'ready');
       sandbox.signal('SIGINT');
-      await sleep(500);
-      const afterInt = said
-        .split('\n')
-        .toSorted()
-        .filter((line) => line !== '' && line !== 'ready');
+      await expect.poll(answers).toEqual(['child', 'parent']);
       sandbox.signal('SIGTERM');
       expect(await ended(sandbox)).toBe(3);
-      expect({ afterInt, afterTerm: said.split('\n').filter((line) => line === 'child').length }).toEqual({
-        afterInt: ['child', 'parent'],
-        afterTerm: 1,
-      });
+      expect(answers().filter((line) => line === 'child')).toHaveLength(1);
     });
 
     // Ignores everything, left its session and its parent, and one of them is stopped.
@@ -233,6 +231,7 @@ export function processPromises(open: Open): void {
       const word = uniqueWord();
       const directory = mkdtempSync(`${open.base ?? '/tmp'}/ags-runner-`);
       const said = join(directory, 'pid');
+      const runner = (): number => (existsSync(said) ? Number(readFileSync(said, 'utf8')) : 0);
       const child = startAgain({
         file: String(expect.getState().testPath),
         uid: null,
@@ -240,10 +239,9 @@ export function processPromises(open: Open): void {
       });
       for (const stream of [child.stdout, child.stderr]) stream?.resume();
       try {
-        for (const end = Date.now() + 30_000; !existsSync(said) && Date.now() < end;) await sleep(20);
-        await sleep(100);
-        expect(processesNamed(word).length).toBeGreaterThanOrEqual(2);
-        process.kill(Number(readFileSync(said, 'utf8')), 'SIGKILL');
+        await expect.poll(runner, { timeout: 30_000 }).toBeGreaterThan(0);
+        await expect.poll(() => processesNamed(word).length, { timeout: 30_000 }).toBeGreaterThanOrEqual(2);
+        process.kill(runner(), 'SIGKILL');
         expect(await leftOf(word)).toEqual([]);
       } finally {
         child.kill('SIGKILL');

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AGS, type Machine } from '../harness.ts';
 
 /** Gives what is dying a moment, then says what is still there. */
-export async function leftovers(machine: Machine, withinMs = 3000): Promise<string[]> {
+export async function leftovers(machine: Machine, withinMs = 30_000): Promise<string[]> {
   const end = Date.now() + withinMs;
   for (;;) {
     const left = [...sandboxProcesses(machine), ...mounts('self', machine)];

@@ -47,7 +47,7 @@ async function answer(screen: Screen, keys: readonly string[]): Promise<void> {
   for (const key of keys) {
     const before = screen.text();
     screen.press(key);
-    await expect.poll(() => screen.text(), { timeout: 10_000 }).not.toBe(before);
+    await expect.poll(() => screen.text(), { timeout: 30_000 }).not.toBe(before);
     await screen.until(/(\? more >|\?)$/);
   }
 }

@@ -105,7 +105,7 @@ export async function openScreen(
     type: (text) => void tmux('send-keys', '-l', '--', text),
     press: (...keys) => void tmux('send-keys', '--', ...keys),
     text: () => tmux('capture-pane', '-p', '-J', '-S', '-').replaceAll(/ +$/gm, '').replace(/\n+$/, ''),
-    async until(wanted, timeoutMs = 15_000) {
+    async until(wanted, timeoutMs = 30_000) {
       const end = Date.now() + timeoutMs;
       for (;;) {
         const text = screen.text();
@@ -132,7 +132,10 @@ export async function openScreen(
     emptyClipboard: () => void tmux('delete-buffer'),
     async clear() {
       screen.press('C-l');
-      await sleep(100);
+      // What is on the screen goes to what has scrolled away.
+      const shown = (): string => tmux('capture-pane', '-p').trim();
+      for (const end = Date.now() + 30_000; !/^<\d+:\d+>$/.test(shown()); await sleep(40))
+        if (Date.now() > end) throw new Error(`the screen is not emptied:\n${shown()}`);
       tmux('clear-history');
     },
     [Symbol.dispose]() {

@@ -185,7 +185,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     }
     expect(await leftovers(machine)).toEqual([]);
     expect(machine.tasks()).toEqual([]);
-  }, 30_000);
+  });
 
   test('what runs in the background ends with the command', async () => {
     const run = await machine.ags([

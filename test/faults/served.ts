@@ -1,9 +1,9 @@
 // test/faults/served.ts: the gateway as a program, with a door that leads to it, and somebody who goes through both all the time. Whatever
 // happens to either, or to where they lead, it ends only if it is killed, the next starts at the same place, and its log is whole.
-import { createHash } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { connect as tlsConnect } from 'node:tls';
 import { ORIGIN } from '../gateway/fixture.ts';
@@ -72,11 +72,15 @@ export async function serveGateway(ground: Ground, name: string): Promise<Begun>
   };
 }
 
-/** A port that nobody has just now. */
+/** A port that nobody has just now, and none that is given to whoever asks for any. */
 async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = randomInt(10_000, 30_000);
+  const server = createServer().listen(port, '127.0.0.1');
+  const isFree = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  );
+  if (!isFree) return freePort();
   server.close();
   await once(server, 'close');
   return port;

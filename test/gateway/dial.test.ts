@@ -176,7 +176,7 @@ test('an address that refuses is left at once for the next one', async () => {
 
 test('an address that says nothing does not hold up the next one, and is given up when that one answers', async () => {
   const echo = await started(startEcho('127.0.0.3'));
-  const { dialer, open } = await start({ 'slow.test': ['127.0.0.2', '127.0.0.3'] });
+  const { dialer, open } = await start({ 'slow.test': ['127.0.0.2', '127.0.0.3'] }, { connectTimeoutMs: 20_000 });
   const silent = new Socket();
   const begin = performance.now();
   const dialed = await dialer.dial(named('slow.test', echo.port), (address, port) =>
@@ -184,7 +184,7 @@ test('an address that says nothing does not hold up the next one, and is given u
   );
   const ms = performance.now() - begin;
   expect(await outcome(dialed)).toBe('127.0.0.3: hello x');
-  expect({ notAtOnce: ms > 200, soon: ms < 1500, silent: silent.destroyed }).toEqual({
+  expect({ notAtOnce: ms > 200, soon: ms < 10_000, silent: silent.destroyed }).toEqual({
     notAtOnce: true,
     soon: true,
     silent: true,

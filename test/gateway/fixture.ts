@@ -8,7 +8,7 @@ import type { Decision, NetworkPolicy, NetworkRule } from '../../src/protocol/ne
 import { parseRule } from '../../src/protocol/network-rule.ts';
 
 /** Where origins listen: an address that is special, and granted to the gateways of these tests alone; another in each process. */
-export const ORIGIN = `127.${10 + ((process.pid >> 8) % 50)}.${process.pid & 255}.9`;
+export const ORIGIN = `127.${10 + ((process.pid >> 14) % 50)}.${(process.pid >> 6) & 255}.${9 + (process.pid & 63)}`;
 
 export interface World extends AsyncDisposable {
   readonly authority: Authority;

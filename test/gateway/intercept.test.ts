@@ -401,6 +401,17 @@ describe('streams', () => {
     }
   }
 
+  /** Until two looks at it see the same: whoever writes waits. */
+  async function stopped(state: { written: number }): Promise<void> {
+    let seen = 0;
+    const isStill = (): boolean => {
+      const before = seen;
+      seen = state.written;
+      return seen > 0 && seen === before;
+    };
+    await expect.poll(isStill, { interval: 200 }).toBe(true);
+  }
+
   test('a large response arrives whole, and its sender waits for a slow reader', async () => {
     const state = { written: 0 };
     await using scene = await stage(
@@ -412,30 +423,31 @@ describe('streams', () => {
     const client = await scene.client();
     client.socket.removeAllListeners('data').pause();
     client.send(GET);
-    await sleep(500);
-    expect(state.written).toBeGreaterThan(0);
+    await stopped(state);
     expect(state.written).toBeLessThan(32 * MB);
     expect(await readBody(client.socket, 64 * MB)).toBe(hashOf(64));
   });
 
   test('a large request arrives whole, and its sender waits for a slow origin', async () => {
     const arrived = { hash: '' };
+    let go = (): void => undefined;
+    const told = new Promise<void>((resolve) => (go = resolve));
     await using scene = await stage((socket) => {
       socket.removeAllListeners('data').pause();
-      setTimeout(() => {
-        void readBody(socket, 64 * MB).then((hash) => {
+      void told
+        .then(() => readBody(socket, 64 * MB))
+        .then((hash) => {
           arrived.hash = hash;
           socket.write(ok(''));
         });
-      }, 500);
     });
     const client = await scene.client();
     const state = { written: 0 };
     client.send(`POST / HTTP/1.1\r\nHost: origin.test\r\nContent-Length: ${64 * MB}\r\n\r\n`);
     const pumping = pump(client.socket, 64, state);
-    await sleep(400);
-    expect(state.written).toBeGreaterThan(0);
+    await stopped(state);
     expect(state.written).toBeLessThan(32 * MB);
+    go();
     await pumping;
     await client.until(/200 OK/);
     expect(arrived.hash).toBe(hashOf(64));
@@ -508,7 +520,7 @@ describe('a WebSocket', () => {
 
 describe('limits', () => {
   test('a head that does not come in time ends the connection', async () => {
-    await using scene = await stage(echo, { headMs: 100 });
+    await using scene = await stage(echo, { headMs: 1000 });
     const client = await scene.client();
     client.send('GET / HTTP/1.1\r\nHost: ori');
     await client.rest();

@@ -75,11 +75,10 @@ test('a slow IPv6 answer does not delay an IPv4 one, and serves the next who ask
   const begin = performance.now();
   const first = await resolver.resolve('slow.test');
   const ms = performance.now() - begin;
-  await setTimeout(1200);
-  expect([first, await resolver.resolve('slow.test')]).toEqual([
-    { kind: 'found', addresses: ['8.8.8.8'] },
-    { kind: 'found', addresses: ['8.8.8.8', '2606:4700::1'] },
-  ]);
+  expect(first).toEqual({ kind: 'found', addresses: ['8.8.8.8'] });
+  await expect
+    .poll(() => resolver.resolve('slow.test'))
+    .toEqual({ kind: 'found', addresses: ['8.8.8.8', '2606:4700::1'] });
   expect(ms).toBeLessThan(900);
 });
 

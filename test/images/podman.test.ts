@@ -41,7 +41,7 @@ if (HAS_PODMAN && CALLERS.length > 1 && process.env[AGAIN] === undefined)
   test('an ordinary user has the same', async () => {
     using user = createPodmanUser('ags-images');
     const mine = String(expect.getState().testPath);
-    const { failed, other } = await runAgain({ file: mine, uid: user.uid, env: user.env });
+    const { failed, other } = await runAgain({ file: mine, uid: user.uid, env: user.env, deadlineMs: 590_000 });
     expect({ failed, other }).toEqual({ failed: [], other: [] });
-  }, 120_000);
+  }, 600_000);
 if (!HAS_PODMAN) test.skip('Podman is not installed here', () => undefined);

@@ -78,7 +78,7 @@ describe.runIf(CAN_COMPOSE).each(ENGINE_CALLERS)('as %s, a compose file cannot',
     machine.write('.env', 'SECRET=1\n');
     machine.write('attack.sh', attack(machine, (server.address() as AddressInfo).port));
     machine.write('docker-compose.yaml', HOSTILE);
-    const script = `echo up; read go; curl --silent http://open/; docker logs $(docker ps --all --quiet --filter name=spy)`;
+    const script = `echo up; read go; curl --silent http://open/; spy=$(docker ps --all --quiet --filter name=spy); docker wait $spy > /dev/null; docker logs $spy`;
     const child = startAgs(machine, ['exec', '--compose', '--', 'sh', '-c', script]);
     let stdout = '';
     const over = new Promise((resolve) => child.on('close', resolve));

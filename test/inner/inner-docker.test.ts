@@ -93,7 +93,7 @@ describe.runIf(CAN_NEST && ENGINE_CALLERS.length > 0)('an engine inside', () => 
     await running;
     expect(left(task).length).toBe(2);
     child.kill('SIGKILL');
-    for (const end = Date.now() + 15_000; left(task).length > 0 && Date.now() < end;) await sleep(100);
+    for (const end = Date.now() + 30_000; left(task).length > 0 && Date.now() < end;) await sleep(100);
     expect(left(task)).toEqual([]);
     const cleanup = await runAgs(machine, ['cleanup', '--yes']);
     expect(cleanup).toMatchObject({

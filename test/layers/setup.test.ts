@@ -122,9 +122,8 @@ describe.each(USUAL)('as %s', (caller) => {
   });
 
   test('two at once: one runs them, the other waits and uses what they made', async () => {
-    using machine = project(caller, [
-      'until [ -e go ] || [ $((n=n+1)) -gt 20 ]; do sleep 0.1; done; date +%s%N > made',
-    ]);
+    // The setup that both want takes until both have begun, on a busy machine too; the one before it does not.
+    using machine = project(caller, ['[ "$(cat lock.txt)" = 1 ] || sleep 10; date +%s%N > made']);
     await runTask(machine, { task: 'ready', commit: machine.git('rev-parse', 'HEAD').trim(), commands: [] });
     machine.write('lock.txt', '2\n');
     machine.git('commit', '-qam', 'lock');
@@ -137,7 +136,8 @@ describe.each(USUAL)('as %s', (caller) => {
   });
 
   test('a runner that is killed while they run leaves nothing that counts, and nothing running', async () => {
-    using machine = project(caller, ['echo "pid $$"; echo half > half; sleep 600']);
+    const sleeping = `sleep 6031.${process.pid}`;
+    using machine = project(caller, [`echo "pid $$"; echo half > half; ${sleeping}`]);
     const child = startTask(machine, { task: 'killed' });
     const said = listen(child);
     const place = (): string => join(layersDirOf(machine), readdirSync(layersDirOf(machine))[0] ?? '');
@@ -148,7 +148,7 @@ describe.each(USUAL)('as %s', (caller) => {
     );
     child.kill('SIGKILL');
     await said;
-    await until(() => !processes().includes('sleep 600'));
+    await until(() => !processes().includes(sleeping));
     expect(layersOf(machine)).toEqual(['base']);
     machine.write('ags.yaml', 'setup:\n  run: [echo whole > whole]\n');
     machine.git('commit', '-qam', 'other setup');

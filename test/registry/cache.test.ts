@@ -351,7 +351,7 @@ test('a registry that gives a little now and then, and never all of it, is given
     send();
   });
   const asked = ask(await startCache(), `/v2/library/app/blobs/${digestOf(BLOB)}`);
-  await expect.poll(() => readdirSync(join(dir, 'new')).length).toBe(1);
+  await expect.poll(() => bytesIn('new')).toBe(1);
   nowMs += 61_000;
   send();
   await expect.poll(() => readdirSync(join(dir, 'new'))).toEqual([]);

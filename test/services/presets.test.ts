@@ -45,7 +45,9 @@ test.each(USUAL)('as %s: RabbitMQ and Memcached', async (caller) => {
     'amqp.py': AMQP,
     'memcached.py': MEMCACHED,
   });
-  const run = await machine.ags(['exec', '--', 'sh', '-c', 'python3 amqp.py; python3 memcached.py']);
+  const run = await machine.ags(['exec', '--', 'sh', '-c', 'python3 amqp.py; python3 memcached.py'], {
+    timeoutMs: 110_000,
+  });
   expect(run).toEqual({ code: 0, signal: null, stdout: 'open\nSTORED VALUE a 0 2 hi END\n', stderr: '' });
 });
 
@@ -62,7 +64,7 @@ test.each(USUAL)('as %s: MariaDB and NATS', async (caller) => {
   );
   const script =
     'mariadb --no-defaults -N -h shop -u app shop -e "select name from item order by id"; python3 nats.py; echo "$MYSQL_URL"';
-  const run = await machine.ags(['exec', '--', 'sh', '-c', script]);
+  const run = await machine.ags(['exec', '--', 'sh', '-c', script], { timeoutMs: 110_000 });
   expect({ ...run, stderr: run.stderr.replaceAll(/ags: The service \w+ is filled.*\n/g, '') }).toEqual({
     code: 0,
     signal: null,

@@ -63,7 +63,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect((await place.ags(['auth', 'remove', 'acme'])).stdout).toBe(
       'There was no sign-in of Acme Agent to forget.\n',
     );
-  }, 60_000);
+  });
 
   test('in the keychain the key is given by the standard input, and found there again', async () => {
     await using place = await createPlace(caller);
@@ -91,7 +91,7 @@ esac
     expect(await place.ags(['auth', 'remove', 'acme'], { env })).toMatchObject({ code: 0 });
     expect([existsSync(join(dir, 'value')), readdirSync(credentials(place))]).toEqual([false, []]);
     expect(readFileSync(join(dir, 'arguments'), 'utf8')).not.toContain(key);
-  }, 60_000);
+  });
 
   test('what cannot be a key is refused, with the reason and the way that works', async () => {
     await using place = await createPlace(caller);
@@ -141,7 +141,7 @@ esac
     expect((await place.ags(['auth', 'plain'])).stderr).toBe('Plain needs no account.\n');
     expect(existsSync(credentials(place, 'acme.json'))).toBe(false);
     expect(await place.drive(['inside', 'acme', 'true'])).toMatchObject({ code: 44 });
-  }, 60_000);
+  });
 
   test('A135, A138, A139, A142: the key reaches its host, and neither sandbox, log, event nor process list', async () => {
     await using place = await createPlace(caller);
@@ -164,7 +164,7 @@ cat "${credentials(place, 'acme.value')}"; ls "${credentials(place)}"`;
     // Everything that ags keeps, but the one file.
     const kept = spawnSync('grep', ['-rl', key, place.machine.home], { encoding: 'utf8' }).stdout.trim();
     expect(kept).toBe(credentials(place, 'acme.value'));
-  }, 60_000);
+  });
 
   test('A137: a placeholder is replaced in its own header, for its own host, and nowhere else', async () => {
     await using place = await createPlace(caller);
@@ -185,7 +185,7 @@ curl -sS --cacert "$CA" https://other.test/ -H "authorization: Bearer $BOLT_KEY"
     expect(header(place.requests[0] ?? '', 'authorization')).toBe(`Bearer ${key}`);
     expect(place.requests.slice(1).filter((request) => request.includes(key))).toEqual([]);
     expect(header(place.requests[2] ?? '', 'authorization')).toContain('ags-placeholder-agent-bolt');
-  }, 60_000);
+  });
 
   test('a variable of the environment is used where nothing is stored, and is not inside either', async () => {
     await using place = await createPlace(caller);
@@ -202,7 +202,7 @@ curl -sS --cacert "$CA" https://other.test/ -H "authorization: Bearer $BOLT_KEY"
     expect(await place.ags(['auth', 'acme', '--from-env', 'ACME_API_KEY'], { env })).toMatchObject({ code: 0 });
     await place.drive(['inside', 'acme', 'curl -sS "$ACME_BASE_URL/"']);
     expect(header(place.requests[1] ?? '', 'x-api-key')).toBe(key);
-  }, 60_000);
+  });
 
   test('A142: while a sandbox runs, no process but the runner has the key, and that one not in its arguments', async () => {
     await using place = await createPlace(caller);
@@ -218,7 +218,7 @@ curl -sS --cacert "$CA" https://other.test/ -H "authorization: Bearer $BOLT_KEY"
     await new Promise((resolve) => child.on('close', resolve));
     expect(seen).toEqual([]);
     expect(place.requests).toHaveLength(1);
-  }, 60_000);
+  });
 
   test('on a terminal the key is asked for and not shown', async () => {
     await using place = await createPlace(caller);

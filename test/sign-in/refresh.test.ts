@@ -54,7 +54,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(stored(place)).toMatchObject({ access: 'access-1', refresh: 'refresh-1' });
     expect(stored(place).expiresAtMs).toBeGreaterThan(NOW + HOUR / 2);
     expect(statSync(dir(place, 'acme.tokens')).mode & 0o777).toBe(0o600);
-  }, 60_000);
+  });
 
   test('a token that runs out while a sandbox runs is renewed under its feet', async () => {
     await using place = await createPlace(caller);
@@ -68,7 +68,7 @@ describe.each(USUAL)('as %s', (caller) => {
     };
     await place.drive(['inside', 'acme', 'curl -sS "$ACME_BASE_URL/"; curl -sS "$ACME_BASE_URL/"']);
     expect(place.requests.map(bearer)).toEqual(['Bearer access-old', 'Bearer access-1']);
-  }, 60_000);
+  });
 
   test('many processes at once use a refresh token once, and all have the new token', async () => {
     await using place = await createPlace(caller);
@@ -95,7 +95,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(all.map(({ said }) => said.out)).toEqual(Array(6).fill('access-1'));
     expect(used).toEqual(['refresh-old']);
     expect(readdirSync(dir(place)).toSorted()).toEqual(['acme.json', 'acme.tokens']);
-  }, 60_000);
+  });
 
   test('killed while it waits for the answer: the lock is free again, and the old refresh token is tried', async () => {
     await using place = await createPlace(caller);
@@ -108,7 +108,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(stored(place)).toMatchObject({ access: 'access-old', refresh: 'refresh-old' });
     place.tokens.answer = () => renewed(2);
     expect((await place.drive(['token', 'acme'])).stdout).toBe('access-2');
-  }, 60_000);
+  });
 
   test('a server that says no is not asked again; who needs the token is told to sign in', async () => {
     await using place = await createPlace(caller);
@@ -124,7 +124,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(JSON.parse((await place.ags(['auth', 'status', 'acme', '--json'])).stdout)).toMatchObject({
       agents: [{ renewed: false, problem: 'expired; sign in again' }],
     });
-  }, 60_000);
+  });
 
   test('a server in trouble is asked three times; meanwhile a token that is still good is used', async () => {
     await using place = await createPlace(caller);
@@ -140,7 +140,7 @@ describe.each(USUAL)('as %s', (caller) => {
       place.tokens.answer = () => renewed(3, more);
       expect((await place.drive(['token', 'acme'])).stdout).toMatch(/^auth\.unreachable/);
     }
-  }, 60_000);
+  });
 
   test('a server with a certificate that nobody vouches for gets nothing', async () => {
     await using place = await createPlace(caller);
@@ -148,7 +148,7 @@ describe.each(USUAL)('as %s', (caller) => {
     place.tokens.answer = () => renewed(1);
     expect((await place.drive(['token', 'acme'], { SSL_CERT_FILE: '' })).stdout).toMatch(/^auth\.unreachable/);
     expect(place.tokens.asked).toEqual([]);
-  }, 60_000);
+  });
 
   test('as JSON, with more fields, where an agent has it so; a refresh token that is not replaced is kept', async () => {
     await using place = await createPlace(caller);
@@ -162,5 +162,5 @@ describe.each(USUAL)('as %s', (caller) => {
       ],
     ]);
     expect(stored(place, 'bolt')).toMatchObject({ access: 'access-1', refresh: 'refresh-old' });
-  }, 60_000);
+  });
 });

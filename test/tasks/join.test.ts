@@ -27,7 +27,7 @@ describe.each(USUAL)('as %s', (caller) => {
     await machine.ags([
       'start',
       'work',
-      'say: here // run: for i in $(seq 100); do test -e gone && break; sleep 0.1; done; ls',
+      'say: here // run: for i in $(seq 500); do test -e gone && break; sleep 0.1; done; ls',
       '-a',
       'demo',
       '-d',

@@ -32,7 +32,7 @@ test.each(USUAL)(
       if (existsSync(`/proc/${runner.pid}`)) process.kill(runner.pid, 'SIGKILL');
       await gone(runner.pid);
       // The kernel ends what is inside with it, a moment later.
-      for (let left = 250; strays(name).length > 0 && left > 0; left--) await sleep(20);
+      for (let left = 1000; strays(name).length > 0 && left > 0; left--) await sleep(20);
       expect(strays(name)).toEqual([]);
       const { state } = machine.run(name);
       expect((await machine.ags(['show', name])).code).toBe(0);
@@ -59,7 +59,7 @@ test.each(USUAL)(
 );
 
 async function gone(pid: number): Promise<void> {
-  for (let left = 200; existsSync(`/proc/${pid}/exe`) && left > 0; left--) await sleep(20);
+  for (let left = 1000; existsSync(`/proc/${pid}/exe`) && left > 0; left--) await sleep(20);
 }
 
 /** Processes of the sandbox, which has the name of its task in the environment. */

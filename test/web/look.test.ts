@@ -70,7 +70,7 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
       await expectAccessible(page);
       if (colorScheme === 'light') await expectToFit(page, path);
     }
-  }, 120_000);
+  }, 240_000);
 
   test('nor has anything that is opened over a page', async () => {
     await using window = await place.open(place.tasks, { colorScheme });

@@ -1,9 +1,10 @@
 // test/wrong-moments.test.ts: something ends, fails or goes at the very moment it is not looked at. None of it may end this process, or be
 // waited for without end.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { EventEmitter, once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,10 +15,13 @@ import { serveControl } from '../src/lib/control.ts';
 import { isAlive, type ProcessIdentity } from '../src/lib/liveness.ts';
 import { withStreams } from '../src/lib/process.ts';
 import { openPairs } from '../src/lib/socket-pair.ts';
+import type { Sandbox } from '../src/sandbox/backend.ts';
+import { INSIDE_HOST_SCRIPT } from '../src/sandbox/inside-host.ts';
 import { createTerminals } from '../src/server/terminal.ts';
 import { openBoundedLog } from '../src/store/bounded-log.ts';
 import { taskPaths } from '../src/store/layout.ts';
 import type { StoredTask } from '../src/store/tasks.ts';
+import { startInside } from '../src/tasks/inside.ts';
 import { serveNames } from '../src/tasks/serve-names.ts';
 import { firstRun, spawnRunner } from '../src/tasks/start.ts';
 
@@ -122,6 +126,37 @@ test('a log whose directory is gone is closed once', () => {
   other.append('mine');
   other[Symbol.dispose]();
   expect(readFileSync(join(dir, 'other'), 'utf8')).toBe('mine');
+});
+
+test('a program inside ends while somebody still types, and how it ended is heard', async () => {
+  const port = 20_000 + Math.floor(Math.random() * 10_000);
+  const host = spawn('perl', ['-e', INSIDE_HOST_SCRIPT, '--', String(port)], { stdio: 'ignore' });
+  const sandbox = {
+    async connect() {
+      const socket = connect(port, '127.0.0.1');
+      await once(socket, 'connect');
+      return socket;
+    },
+  } as unknown as Sandbox;
+  try {
+    await expect
+      .poll(() =>
+        sandbox.connect(0).then(
+          (socket) => socket.destroy().destroyed,
+          () => false,
+        ),
+      )
+      .toBe(true);
+    const inside = await startInside(sandbox, ['sh', '-c', 'exit 3'], { window: null, onData: () => undefined });
+    // It has ended long ago, and nobody here has looked.
+    spawnSync('sleep', ['1']);
+    inside.write(Buffer.from('too'));
+    inside.write(Buffer.from('late'));
+    inside.end();
+    expect(await inside.done).toBe(3);
+  } finally {
+    host.kill('SIGKILL');
+  }
 });
 
 test('a door for commands that cannot be opened is closed once', async () => {

@@ -100,7 +100,7 @@ export async function attackGateway(
       who: null,
       isToken: setting.isToken ?? null,
       now: Date.now,
-      waits: { connectMs: 300, ...setting.waits },
+      waits: { connectMs: 1000, ...setting.waits },
     });
     open.unshift(gateway);
     const door = (kind: GatewayDoor['kind'] & ('proxy' | 'tls' | 'web' | 'endpoint')): Server =>

@@ -1,7 +1,6 @@
 // test/doors.test.ts: the doors of the native backend, and what makes connections into its sandboxes: it ends with them.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { runAgain, startAgain } from './conformance/again.ts';
 import { doorPromises, DOORS, REACHED, specOf } from './conformance/doors.ts';
@@ -73,10 +72,11 @@ function doorTests(): void {
     });
     for (const stream of [child.stdout, child.stderr]) stream?.resume();
     try {
-      for (const end = Date.now() + 30_000; !existsSync(said) && Date.now() < end;) await sleep(20);
-      await sleep(100);
-      expect(processesNamed(word).filter((line) => line.includes('perl'))).toHaveLength(1);
-      process.kill(Number(readFileSync(said, 'utf8')), 'SIGKILL');
+      const pid = (): number => (existsSync(said) ? Number(readFileSync(said, 'utf8')) : 0);
+      // It is there before it says anything, and 0 would be all of us.
+      await expect.poll(pid).toBeGreaterThan(0);
+      await expect.poll(() => processesNamed(word).filter((line) => line.includes('perl')).length).toBe(1);
+      process.kill(pid(), 'SIGKILL');
       expect(await leftOf(word)).toEqual([]);
     } finally {
       child.kill('SIGKILL');

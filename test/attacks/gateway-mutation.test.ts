@@ -14,7 +14,13 @@ const ELSEWHERE = ['dns-other-servers'];
 const SHARED = [...GATEWAY_ATTACKS, ...SECRET_ATTACKS].filter(({ id }) => !ELSEWHERE.includes(id));
 
 test('the gateway as it is stands', async () => {
-  expect(await attackGateway([], SHARED)).toEqual([]);
+  // On a busy machine an answer comes too late now and then, and another one each time; a hole is always the same.
+  let found = await attackGateway([], SHARED);
+  for (let more = 2; more > 0 && found.length > 0; more--) {
+    const again = new Set(await attackGateway([], SHARED));
+    found = found.filter((one) => again.has(one));
+  }
+  expect(found).toEqual([]);
 });
 
 test.concurrent.for(LIMIT_ATTACKS.map((attack) => [attack.id, attack] as const))(

@@ -88,7 +88,12 @@ export async function runAgain(again: Again & { readonly uid: number }): Promise
     for (const stream of [child.stdout, child.stderr])
       stream?.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
     const deadline = setTimeout(() => child.kill('SIGKILL'), again.deadlineMs ?? DEADLINE_MS);
-    await new Promise((resolve) => child.on('close', resolve));
+    await new Promise<void>((resolve) =>
+      child.on('close', (code, signal) => {
+        said += ` (${signal ?? `exit ${code}`})`;
+        resolve();
+      }),
+    );
     clearTimeout(deadline);
     return readReport(join(dir, 'report.json'), said);
   } finally {

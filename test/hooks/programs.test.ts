@@ -380,8 +380,11 @@ function hookTests(): void {
     const child = startAgain({ file: String(expect.getState().testPath), uid: null, env });
     for (const stream of [child.stdout, child.stderr]) stream?.resume();
     try {
-      await until(() => existsSync(join(directory, 'pid')));
-      process.kill(Number(readFileSync(join(directory, 'pid'), 'utf8')), 'SIGKILL');
+      const said = (): string =>
+        existsSync(join(directory, 'pid')) ? readFileSync(join(directory, 'pid'), 'utf8') : '';
+      // It is there before it says anything, and 0 would be all of us.
+      await until(() => Number(said()) > 0);
+      process.kill(Number(said()), 'SIGKILL');
       await until(() => processesWith(word).length === 0);
     } finally {
       child.kill('SIGKILL');

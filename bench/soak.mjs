@@ -22,7 +22,7 @@ const BOUNDS = {
   'time of ags list, ms': { share: 0.5, least: 300 },
 };
 
-const BOUND_MINUTES = 10;
+const TIMED_MINUTES = 10;
 
 export const SOAK = { title: 'An hour of tasks', bar: 'an hour of tasks: ' };
 
@@ -116,8 +116,8 @@ function section({ samples, done, left, minutes, parallel }) {
     const values = samples.flatMap(({ at, [name]: value }) => (value === undefined ? [] : [{ at, value }]));
     const later = laterHalf(values);
     const [level, grown] = [median(later.map(({ value }) => value)), growth(later)];
-    // What a few samples do says more about the machine than about ags.
-    const bound = minutes < BOUND_MINUTES ? undefined : BOUNDS[name];
+    // How long something takes in a few seconds says more about the machine than about ags.
+    const bound = name.startsWith('time') && minutes < TIMED_MINUTES ? undefined : BOUNDS[name];
     const most = bound === undefined ? null : Math.max(bound.share * level, bound.least);
     return { name, level, most, grown, peak: Math.max(0, ...values.map(({ value }) => value)) };
   });

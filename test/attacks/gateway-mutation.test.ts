@@ -13,10 +13,12 @@ import { attackGateway, attempt, type Setting } from './gateway-stage.ts';
 const ELSEWHERE = ['dns-other-servers'];
 const SHARED = [...GATEWAY_ATTACKS, ...SECRET_ATTACKS].filter(({ id }) => !ELSEWHERE.includes(id));
 
+const LATE = /(?:= 504|no answer\)?)$/;
+
 test('the gateway as it is stands', async () => {
-  // On a busy machine an answer comes too late now and then, and another one each time; a hole is always the same.
   let found = await attackGateway([], SHARED);
-  for (let more = 2; more > 0 && found.length > 0; more--) {
+  // On a busy machine an answer comes too late now and then, and another one each time; nothing else is looked at again.
+  for (let more = 2; more > 0 && found.length > 0 && found.every((one) => LATE.test(one)); more--) {
     const again = new Set(await attackGateway([], SHARED));
     found = found.filter((one) => again.has(one));
   }

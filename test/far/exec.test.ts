@@ -1,6 +1,6 @@
 // test/far/exec.test.ts: `ags exec` and `ags start` with an engine on another machine: everything is as it is here, and nothing of anybody's gets there
 // that the sandbox was not to see.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, type ChildProcess } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -34,6 +34,20 @@ if (HAS_FAR) {
   }, SECONDS);
   afterAll(() => far[Symbol.dispose]());
   const over = (...args: string[]): string[] => ['--backend', 'docker', '--image', image, ...args];
+  /** Has written, and goes on. */
+  const startWork = async (
+    machine: Machine,
+  ): Promise<{ child: ChildProcess; heard: { stdout: string; stderr: string } }> => {
+    const child = machine.start(
+      ['exec', ...over('--review', 'later', '--', 'sh', '-c', 'echo kept > work.txt; echo up; sleep 600')],
+      { env: far.env },
+    );
+    const heard = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name]?.on('data', (chunk: Buffer) => (heard[name] += chunk.toString()));
+    await untilTrue(() => heard.stdout.includes('up'));
+    return { child, heard };
+  };
 
   test(
     'a command has its streams, its files and its network; what it changed comes back, and nothing stays there',
@@ -81,15 +95,7 @@ if (HAS_FAR) {
     'whoever is killed leaves no container, and no secret was there; what was written comes with the next look',
     async () => {
       using machine = machineWith('root');
-      const child = machine.start(
-        ['exec', ...over('--review', 'later', '--', 'sh', '-c', 'echo kept > work.txt; echo up; sleep 600')],
-        {
-          env: far.env,
-        },
-      );
-      let said = '';
-      child.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()));
-      await untilTrue(() => said.includes('up'));
+      const { child } = await startWork(machine);
       expect(
         far
           .left()
@@ -129,14 +135,7 @@ if (HAS_FAR) {
     'a connection that is lost is told, and what was written by then is there',
     async () => {
       using machine = machineWith('root');
-      const child = machine.start(
-        ['exec', ...over('--review', 'later', '--', 'sh', '-c', 'echo kept > work.txt; echo up; sleep 600')],
-        { env: far.env },
-      );
-      const heard = { stdout: '', stderr: '' };
-      for (const name of ['stdout', 'stderr'] as const)
-        child[name]?.on('data', (chunk: Buffer) => (heard[name] += chunk.toString()));
-      await untilTrue(() => heard.stdout.includes('up'));
+      const { child, heard } = await startWork(machine);
       const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
       const relay = far.left().find((name) => name.endsWith('-relay'));
       endProcessesWith(`--name\0${relay}\0`);

@@ -1,4 +1,4 @@
-// test/faults/soak.test.ts: the soak in short: a few tasks side by side, none goes wrong, nothing is left; and in longer ones growth is told from noise.
+// test/faults/soak.test.ts: the soak in short: a few tasks side by side, none goes wrong, nothing is left; and growth is told from noise.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { createDice } from './dice.ts';
 const growth = untyped as (samples: { at: number; value: number }[]) => number;
 const ROOT = new URL('../..', import.meta.url).pathname;
 
-test('tasks side by side leave nothing', () => {
+test('tasks side by side leave nothing, and nothing grows', () => {
   const args = ['scripts/soak.mjs', '--minutes', '0.05', '--parallel', '2', '--dry'];
   const done = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
   expect(done.status, done.stdout + done.stderr).toBe(0);

@@ -27,7 +27,7 @@ function version() {
 function configurationPage(keys, defaults, { PRESETS }) {
   const sections = keys.filter(({ path }) => !path.includes('.'));
   return `${[
-    MADE('`src/protocol/config.ts` and `src/config/defaults.ts`'),
+    MADE('`src/protocol/config/config.ts` and `src/config/defaults.ts`'),
     '# Configuration',
     CONFIGURATION_INTRO,
     ...sections.map((section) => sectionPart(section, keys)),

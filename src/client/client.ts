@@ -2,8 +2,8 @@
 //   const ags = createClient({ url: 'http://127.0.0.1:7780', key });
 //   const { tasks } = await ags.startTasks({ project, goals: [{ text: 'Fix the date tests' }], agents: ['claude'] });
 //   for await (const message of ags.live([`task:${tasks[0]}`])) …
-import type { ApiChecks, ChecksStopped } from '../protocol/api-checks.ts';
-import type { ApiConfiguredServices, ApiServiceLog, ApiServices } from '../protocol/api-services.ts';
+import type { ApiChecks, ChecksStopped } from '../protocol/api/checks.ts';
+import type { ApiConfiguredServices, ApiServiceLog, ApiServices } from '../protocol/api/services.ts';
 import type {
   AddProject,
   ApiAbout,
@@ -28,7 +28,7 @@ import type {
   StartTasks,
   Stopped,
   Withdrawn,
-} from '../protocol/api.ts';
+} from '../protocol/api/api.ts';
 import type {
   ApiChanges,
   ApiConflict,
@@ -39,7 +39,7 @@ import type {
   MergeTask,
   StartChecks,
   Undone,
-} from '../protocol/api-review.ts';
+} from '../protocol/api/review.ts';
 
 /** What the server refused, and what to do about it. */
 export class ApiRefusal extends Error {

@@ -16,7 +16,7 @@ import {
 import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { isMap, isScalar, isSeq, parseDocument, type Node, type Pair, type YAMLMap, type YAMLSeq } from 'yaml';
-import type { ConfigFile } from '../protocol/config.ts';
+import type { ConfigFile } from '../protocol/config/config.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { parseLayer } from './parse.ts';
 import type { LayerFile } from './read.ts';

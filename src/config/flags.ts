@@ -1,5 +1,5 @@
 // config/flags.ts: the flags of one command, checked as the last layer.
-import type { ConfigFile } from '../protocol/config.ts';
+import type { ConfigFile } from '../protocol/config/config.ts';
 import { NETWORK_MODES } from '../protocol/network.ts';
 import {
   BACKENDS,
@@ -11,7 +11,7 @@ import {
   RUNTIME,
   WORDS,
   WORKSPACES,
-} from '../protocol/config-words.ts';
+} from '../protocol/config/words.ts';
 import type { BackendChoice, ConfigFlags, WorkspaceChoice } from './effective.ts';
 import { quote, wrongValue, type Layer } from './layer.ts';
 import { isLimitName, LIMIT_NAMES } from './limits.ts';

@@ -1,7 +1,7 @@
 // config/hooks.ts: the `hooks` of all layers. Pure: whether a program exists is found out when it is to run.
 // Invariant: a layer adds hooks and takes none away: no project can switch off a hook of its user.
 import { HOOK_POINTS, type HookCommand, type HookPoint, type HookPolicy, type ReadyHook } from '../protocol/hook.ts';
-import { WORDS } from '../protocol/config-words.ts';
+import { WORDS } from '../protocol/config/words.ts';
 import { parseDuration } from '../lib/units.ts';
 import { HOOK_TIMEOUT } from './defaults.ts';
 import { collect, quote, wrongValue, type Item, type Layer } from './layer.ts';

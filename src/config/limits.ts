@@ -1,6 +1,6 @@
 // config/limits.ts: the limits by the names of the file, and how each is read.
 import type { Limits } from '../protocol/spec.ts';
-import { CPUS, WORDS } from '../protocol/config-words.ts';
+import { CPUS, WORDS } from '../protocol/config/words.ts';
 import { formatDuration, formatSize, parseCount, parseDuration, parseShare, parseSize } from '../lib/units.ts';
 import type { LimitName } from './defaults.ts';
 

@@ -1,6 +1,6 @@
 // config/network.ts: the `network` section of all layers, as one policy. Pure.
 // Invariant: what is not understood completely is refused with its place; nothing in a later layer takes a deny back.
-import { WORDS } from '../protocol/config-words.ts';
+import { WORDS } from '../protocol/config/words.ts';
 import { parseRule, RULE_WORDS } from '../protocol/network-rule.ts';
 import type { NetworkLimits, NetworkPolicy, NetworkRule, TcpGrant, UpstreamProxy } from '../protocol/network.ts';
 import { parseSize } from '../lib/units.ts';

@@ -4,7 +4,7 @@
 import { isUtf8 } from 'node:buffer';
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Node, type Pair, type YAMLMap } from 'yaml';
 import type { z } from 'zod';
-import { ConfigFile } from '../protocol/config.ts';
+import { ConfigFile } from '../protocol/config/config.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { invisibleIn, visible } from '../lib/sanitize.ts';
 import { listKeys, type KeyDoc } from './keys.ts';

@@ -1,7 +1,7 @@
 // protocol/export.ts: what `ags export` writes and `ags import` believes: a few files of known names, and one of them, the manifest,
 // that says what they are. Everything in here comes from a file that anybody may have made.
 import { z } from 'zod';
-import { SERVICE_NAME } from './config-words.ts';
+import { SERVICE_NAME } from './config/words.ts';
 import { NETWORK_MODES } from './network.ts';
 import { RUN_STATES } from './run-state.ts';
 

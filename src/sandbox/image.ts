@@ -1,7 +1,7 @@
 // sandbox/image.ts: what is known of an image. Pure.
 // Invariant: an image is somebody else's: of its own words only what has the right form is taken.
 import { AgsError } from '../protocol/errors.ts';
-import { ENV_NAME } from '../protocol/config-words.ts';
+import { ENV_NAME } from '../protocol/config/words.ts';
 import type { SandboxRoot } from '../protocol/spec.ts';
 
 export interface Image {

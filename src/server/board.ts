@@ -2,7 +2,7 @@
 // times of a task's files. What runs is looked at every time, the rest in turns.
 // Invariant: nothing here is known that is not in files, and a look costs what has changed, not what there is.
 import { statSync } from 'node:fs';
-import type { ApiTask } from '../protocol/api.ts';
+import type { ApiTask } from '../protocol/api/api.ts';
 import type { EventLine } from '../store/events.ts';
 import { tasksDir } from '../store/layout.ts';
 import { entryIds } from '../tasks/entries.ts';

@@ -1,7 +1,7 @@
 // server/card.ts: one task as the list shows it: its files, and what its events add to them as they come.
 // Invariant: built from files alone, so that a server that starts anew shows the same.
 import { statSync } from 'node:fs';
-import type { ApiTask } from '../protocol/api.ts';
+import type { ApiTask } from '../protocol/api/api.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
 import { isAlive } from '../lib/liveness.ts';
 import { attackedFile } from '../store/attacked.ts';

@@ -1,6 +1,6 @@
 // server/live.ts: the topics that can be listened to, and the heart that beats while somebody does.
 // Invariant: with nobody there nothing is looked at; whoever comes back says where they were, and goes on from there.
-import type { ApiEvent, LiveMessage } from '../protocol/api.ts';
+import type { ApiEvent, LiveMessage } from '../protocol/api/api.ts';
 import { readEventPage } from '../store/event-pages.ts';
 import type { EventLine } from '../store/events.ts';
 import type { World } from '../tasks/world.ts';

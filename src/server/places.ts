@@ -1,7 +1,7 @@
 // server/places.ts: the projects as the page lists them: those that were added, those that tasks name, and those that are being cloned.
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { ApiProject, ApiTask } from '../protocol/api.ts';
+import type { ApiProject, ApiTask } from '../protocol/api/api.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { cloneProject, planClone } from '../tasks/clone-project.ts';
 import { addProject, forgetProject, keepProject, projectBranches, projectId, readProjects } from '../tasks/projects.ts';

@@ -1,5 +1,5 @@
 // server/routes-changes.ts: what a task changed, and taking it.
-import { ResolveTask, Started } from '../protocol/api.ts';
+import { ResolveTask, Started } from '../protocol/api/api.ts';
 import {
   ApiChanges,
   ApiConflict,
@@ -10,7 +10,7 @@ import {
   MergeTask,
   Undone,
   type ApiFile,
-} from '../protocol/api-review.ts';
+} from '../protocol/api/review.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { applyChosen } from '../tasks/apply-chosen.ts';

@@ -1,6 +1,6 @@
 // server/routes-checks.ts: the checks of a project on what was chosen of a task.
-import { StartChecks } from '../protocol/api-review.ts';
-import { ApiChecks, ChecksStopped } from '../protocol/api-checks.ts';
+import { StartChecks } from '../protocol/api/review.ts';
+import { ApiChecks, ChecksStopped } from '../protocol/api/checks.ts';
 import { readBoundedLog } from '../store/bounded-log.ts';
 import { checkLogPath, readChecks } from '../store/checks.ts';
 import type { StoredTask } from '../store/tasks.ts';

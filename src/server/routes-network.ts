@@ -1,5 +1,5 @@
 // server/routes-network.ts: what tasks reach and try to reach, the rules, and what the disk holds.
-import { ApiNetwork, ApiStorage, ChangeRule, Cleaned, RuleChanged } from '../protocol/api.ts';
+import { ApiNetwork, ApiStorage, ChangeRule, Cleaned, RuleChanged } from '../protocol/api/api.ts';
 import { cleanUp, planCleanup } from '../tasks/cleanup.ts';
 import { sizeOf } from '../tasks/list.ts';
 import { changeRules, type RuleScope } from '../tasks/network-rules.ts';

@@ -13,7 +13,7 @@ import {
   Stopped,
   StopTask,
   Withdrawn,
-} from '../protocol/api.ts';
+} from '../protocol/api/api.ts';
 import { readEventPage } from '../store/event-pages.ts';
 import { taskDefaults } from '../tasks/about.ts';
 import { findEntry } from '../tasks/find-task.ts';

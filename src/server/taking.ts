@@ -1,5 +1,5 @@
 // server/taking.ts: what a body chose of one task or two, as the verbs take it.
-import type { MergeTask } from '../protocol/api-review.ts';
+import type { MergeTask } from '../protocol/api/review.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { TreeRequest } from '../tasks/merge-tree.ts';
 import { riskyPatterns } from '../tasks/risky-patterns.ts';

@@ -1,5 +1,5 @@
 // server/task-detail.ts: one task in full, with what can be done with it now.
-import type { ApiTaskDetail } from '../protocol/api.ts';
+import type { ApiTaskDetail } from '../protocol/api/api.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { ask } from '../tasks/running.ts';
 import { agentResumes } from '../tasks/about.ts';

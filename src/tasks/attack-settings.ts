@@ -8,7 +8,7 @@ import { SPY, SPY_PROGRAM } from '../attacks/table-services.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { readProject } from '../config/load.ts';
 import { approve } from '../config/trust.ts';
-import type { ConfigFile } from '../protocol/config.ts';
+import type { ConfigFile } from '../protocol/config/config.ts';
 import type { RunPlan } from './prepare.ts';
 import { configInput, type World } from './world.ts';
 

@@ -4,7 +4,7 @@
 import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
-import type { ConfigFile } from '../protocol/config.ts';
+import type { ConfigFile } from '../protocol/config/config.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { parseRule } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';

@@ -4,8 +4,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient, type Client } from '../../src/client/client.ts';
-import * as api from '../../src/protocol/api.ts';
-import * as review from '../../src/protocol/api-review.ts';
+import * as api from '../../src/protocol/api/api.ts';
+import * as review from '../../src/protocol/api/review.ts';
 import { CALLERS } from '../harness.ts';
 import { createServerMachine, enter, listen, type ServerMachine } from './place.ts';
 

@@ -1,8 +1,8 @@
 // test/server/besides.test.ts: files of two tasks as one commit: checked as one, merged as one, undone as one.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ApiError } from '../../src/protocol/api.ts';
-import type { ApiChanges, Merged } from '../../src/protocol/api-review.ts';
-import type { ApiChecks } from '../../src/protocol/api-checks.ts';
+import type { ApiError } from '../../src/protocol/api/api.ts';
+import type { ApiChanges, Merged } from '../../src/protocol/api/review.ts';
+import type { ApiChecks } from '../../src/protocol/api/checks.ts';
 import { CALLERS, type Caller } from '../harness.ts';
 import { createServerMachine, type ServerMachine } from './place.ts';
 

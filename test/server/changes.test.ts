@@ -1,6 +1,6 @@
 // test/server/changes.test.ts: what a task changed is shown under an id, and taken by the numbers of files and hunks, never anything else.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ApiChanges, ApiFile, ApiFileText, Applied, Merged } from '../../src/protocol/api-review.ts';
+import type { ApiChanges, ApiFile, ApiFileText, Applied, Merged } from '../../src/protocol/api/review.ts';
 import { CALLERS, type Caller } from '../harness.ts';
 import { createServerMachine, type ServerMachine } from './place.ts';
 

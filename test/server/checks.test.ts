@@ -2,9 +2,9 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { ApiError, ApiTask, ApiTasks } from '../../src/protocol/api.ts';
-import type { ApiChanges, Merged } from '../../src/protocol/api-review.ts';
-import type { ApiChecks } from '../../src/protocol/api-checks.ts';
+import type { ApiError, ApiTask, ApiTasks } from '../../src/protocol/api/api.ts';
+import type { ApiChanges, Merged } from '../../src/protocol/api/review.ts';
+import type { ApiChecks } from '../../src/protocol/api/checks.ts';
 import { until } from '../given.ts';
 import { USUAL } from '../harness.ts';
 import { processes, unfinished } from '../checks/place.ts';

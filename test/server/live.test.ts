@@ -4,7 +4,7 @@ import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
-import type { LiveMessage } from '../../src/protocol/api.ts';
+import type { LiveMessage } from '../../src/protocol/api/api.ts';
 import { createPeers, type Source } from '../../src/server/peers.ts';
 import { createRecent } from '../../src/server/recent.ts';
 import { CALLERS } from '../harness.ts';

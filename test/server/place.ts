@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { request, type IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { WebSocket } from 'ws';
-import type { LiveMessage } from '../../src/protocol/api.ts';
+import type { LiveMessage } from '../../src/protocol/api/api.ts';
 import type { Caller } from '../harness.ts';
 import { createAgentMachine, type AgentMachine } from '../tasks/place.ts';
 

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ApiTaskDetail } from '../../src/protocol/api.ts';
-import type { ApiChanges, ApiFileText } from '../../src/protocol/api-review.ts';
+import type { ApiTaskDetail } from '../../src/protocol/api/api.ts';
+import type { ApiChanges, ApiFileText } from '../../src/protocol/api/review.ts';
 import { USUAL } from '../harness.ts';
 import { createServerMachine, type ServerMachine } from './place.ts';
 

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ApiNetwork, ApiTaskDetail } from '../../src/protocol/api.ts';
+import type { ApiNetwork, ApiTaskDetail } from '../../src/protocol/api/api.ts';
 import { createPlace, type Place } from './browser.ts';
 
 let place: Place;

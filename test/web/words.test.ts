@@ -1,6 +1,6 @@
 // test/web/words.test.ts: what the page makes of events and of what is typed, without a browser.
 import { expect, test } from 'vitest';
-import type { ApiEvent, ApiTask } from '../../src/protocol/api.ts';
+import type { ApiEvent, ApiTask } from '../../src/protocol/api/api.ts';
 import { createFold } from '../../web/src/task/fold.ts';
 import { passes } from '../../web/src/task/item.ts';
 import { goalsOf, sharedFiles } from '../../web/src/tasks/goals.ts';

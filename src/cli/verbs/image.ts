@@ -1,5 +1,5 @@
 // cli/verbs/image.ts: `ags image`: images that sandboxes stand on.
-import { IMAGE, WORDS } from '../../protocol/config-words.ts';
+import { IMAGE, WORDS } from '../../protocol/config/words.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';

@@ -1,8 +1,8 @@
 // web/src/api/queries.ts: what the page has read, by key, kept up to date by live/.
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { ApiAbout, ApiBranches, ApiProject, ApiTaskDetail, ApiTasks } from '../../../src/protocol/api.ts';
-import type { ApiConfiguredServices } from '../../../src/protocol/api-services.ts';
+import type { ApiAbout, ApiBranches, ApiProject, ApiTaskDetail, ApiTasks } from '../../../src/protocol/api/api.ts';
+import type { ApiConfiguredServices } from '../../../src/protocol/api/services.ts';
 import { api } from './client.ts';
 
 export const keys = {

@@ -1,8 +1,8 @@
 // web/src/compare/attempt-table.tsx: the two attempts beside each other, fact by fact.
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
-import type { ApiChanges } from '../../../src/protocol/api-review.ts';
+import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
+import type { ApiChanges } from '../../../src/protocol/api/review.ts';
 import { canRun } from '../review/choice.ts';
 import { useTaskActions } from '../tasks/task-actions.tsx';
 import { cleanLine } from '../text/clean.ts';

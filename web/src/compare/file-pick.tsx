@@ -1,7 +1,7 @@
 // web/src/compare/file-pick.tsx: every file that one of them changed, and from whom it is taken.
 import { TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
-import type { ApiFile } from '../../../src/protocol/api-review.ts';
+import type { ApiFile } from '../../../src/protocol/api/review.ts';
 import { canRun } from '../review/choice.ts';
 import { cleanLine } from '../text/clean.ts';
 import { DiffStat } from '../ui/figures.tsx';

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiFile, ApiFileText } from '../../../src/protocol/api-review.ts';
+import type { ApiFile, ApiFileText } from '../../../src/protocol/api/review.ts';
 import { api } from '../api/client.ts';
 import { DiffView } from '../diff/diff-view.tsx';
 import type { DiffFile, DiffHandle, Layout } from '../diff/diff-view.tsx';

@@ -1,5 +1,5 @@
 // web/src/compare/pick.ts: from which of two attempts each file is taken. Pure.
-import type { ApiChanges, ApiFile } from '../../../src/protocol/api-review.ts';
+import type { ApiChanges, ApiFile } from '../../../src/protocol/api/review.ts';
 import { canRun } from '../review/choice.ts';
 
 export type Attempt = 'a' | 'b';

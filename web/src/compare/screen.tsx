@@ -2,7 +2,7 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiFile } from '../../../src/protocol/api-review.ts';
+import type { ApiFile } from '../../../src/protocol/api/review.ts';
 import type { Layout } from '../diff/diff-view.tsx';
 import { usePreference } from '../look/preferences.ts';
 import { printOf } from '../review/choice.ts';

@@ -1,6 +1,6 @@
 // web/src/live/event-log.ts: the events of one task, in order and without gaps, outside of React.
 // Invariant: `events` is a run of consecutive numbers. What comes too early waits until the gap has been read.
-import type { ApiEvent, LiveMessage } from '../../../src/protocol/api.ts';
+import type { ApiEvent, LiveMessage } from '../../../src/protocol/api/api.ts';
 import { api } from '../api/client.ts';
 import type { Live } from './socket.ts';
 

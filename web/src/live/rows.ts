@@ -9,7 +9,7 @@ import type {
   ApiTaskDetail,
   ApiTasks,
   LiveMessage,
-} from '../../../src/protocol/api.ts';
+} from '../../../src/protocol/api/api.ts';
 import { keys, projectsQuery, tasksQuery } from '../api/queries.ts';
 import type { Live } from './socket.ts';
 

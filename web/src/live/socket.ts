@@ -1,7 +1,7 @@
 // web/src/live/socket.ts: the one WebSocket of this tab. Who wants a topic subscribes to it here; after a break everybody
 // gets what was missed, or is told to read the snapshot again.
 // Invariant: no message is handed on twice, and none out of order: of each topic the last number is remembered.
-import type { LiveMessage, LiveRequest } from '../../../src/protocol/api.ts';
+import type { LiveMessage, LiveRequest } from '../../../src/protocol/api/api.ts';
 import { socketAddress } from '../api/client.ts';
 
 export type ConnectionState = 'connecting' | 'open' | 'lost';

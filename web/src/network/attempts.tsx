@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { Ban, Check, CircleHelp } from 'lucide-react';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiAttempt } from '../../../src/protocol/api.ts';
+import type { ApiAttempt } from '../../../src/protocol/api/api.ts';
 import { useAction } from '../actions/registry.ts';
 import { useTasks } from '../api/queries.ts';
 import { HostButtons, useRuleChange } from '../task/ask-card.tsx';

@@ -1,7 +1,7 @@
 // web/src/network/rules.tsx: what decides: the rules in force with where each comes from, and the lists that come with ags.
 import { Ban, Check } from 'lucide-react';
 import type { ReactNode } from 'react';
-import type { ApiNetwork } from '../../../src/protocol/api.ts';
+import type { ApiNetwork } from '../../../src/protocol/api/api.ts';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { Empty } from '../ui/states.tsx';

@@ -2,7 +2,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import type { ApiNetwork } from '../../../src/protocol/api.ts';
+import type { ApiNetwork } from '../../../src/protocol/api/api.ts';
 import { api } from '../api/client.ts';
 import { keys, useTasks } from '../api/queries.ts';
 import { useLive } from '../live/live.tsx';

@@ -1,6 +1,6 @@
 // web/src/review/checks-pane.tsx: each check with how it ended and what it printed; where there are none, what to write to have some.
 import type { ReactNode } from 'react';
-import type { ApiCheck, ApiChecks } from '../../../src/protocol/api-checks.ts';
+import type { ApiCheck, ApiChecks } from '../../../src/protocol/api/checks.ts';
 import { Output } from '../task/output.tsx';
 import { cleanLine } from '../text/clean.ts';
 import { plural, took } from '../text/format.ts';

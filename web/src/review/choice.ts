@@ -1,6 +1,6 @@
 // web/src/review/choice.ts: which files and parts of files are to be taken. Pure.
 // Invariant: what can run code is not chosen before its difference was opened.
-import type { ApiChanges, ApiFile } from '../../../src/protocol/api-review.ts';
+import type { ApiChanges, ApiFile } from '../../../src/protocol/api/review.ts';
 
 /** By number of the file; a set holds numbers of its parts. Who is not in it is left out. */
 export type Choice = ReadonlyMap<number, 'all' | ReadonlySet<number>>;

@@ -2,7 +2,7 @@
 import { MessageSquare } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiFile } from '../../../src/protocol/api-review.ts';
+import type { ApiFile } from '../../../src/protocol/api/review.ts';
 import { clean, cleanLine } from '../text/clean.ts';
 import { Button } from '../ui/button.tsx';
 import { FIELD } from '../ui/fields.tsx';

@@ -1,6 +1,6 @@
 // web/src/review/comments.ts: what a reviewer wrote to lines, kept by this browser until it is sent, and the message it becomes.
 import { useMemo } from 'react';
-import type { ApiFile } from '../../../src/protocol/api-review.ts';
+import type { ApiFile } from '../../../src/protocol/api/review.ts';
 import type { DiffLine, Side } from '../diff/source.ts';
 import { useKept } from '../look/preferences.ts';
 import { printOf } from './choice.ts';

@@ -4,7 +4,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { Bot } from 'lucide-react';
 import { useMemo, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiFile } from '../../../src/protocol/api-review.ts';
+import type { ApiFile } from '../../../src/protocol/api/review.ts';
 import { api } from '../api/client.ts';
 import { keys } from '../api/queries.ts';
 import { DiffView, HEADER_PX } from '../diff/diff-view.tsx';

@@ -2,7 +2,7 @@
 import { ChevronDown, ChevronRight, LoaderCircle, TriangleAlert } from 'lucide-react';
 import { useEffect } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiFile } from '../../../src/protocol/api-review.ts';
+import type { ApiFile } from '../../../src/protocol/api/review.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { Checkbox } from '../ui/fields.tsx';

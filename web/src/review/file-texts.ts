@@ -1,6 +1,6 @@
 // web/src/review/file-texts.ts: the texts of a set of changes, read one after the other: what is looked at first, then the rest in
 // its order while it is not too much. Outside of React, which hears of it a few times a second.
-import type { ApiChanges, ApiFile } from '../../../src/protocol/api-review.ts';
+import type { ApiChanges, ApiFile } from '../../../src/protocol/api/review.ts';
 import { api } from '../api/client.ts';
 import { readDiff } from '../diff/source.ts';
 import type { DiffText } from '../diff/source.ts';

@@ -3,7 +3,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { Check, ChevronDown, ChevronRight, Eye, Minus, TriangleAlert } from 'lucide-react';
 import { useEffect, useId, useMemo, useRef, useState } from 'react';
 import type { KeyboardEvent, ReactNode } from 'react';
-import type { ApiFile } from '../../../src/protocol/api-review.ts';
+import type { ApiFile } from '../../../src/protocol/api/review.ts';
 import { cleanLine } from '../text/clean.ts';
 import { canRun, takenOf, takenOfAll } from './choice.ts';
 import type { Taken } from './choice.ts';

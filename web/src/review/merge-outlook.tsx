@@ -1,7 +1,7 @@
 // web/src/review/merge-outlook.tsx: what a merge would do before it is pressed, and what it did after.
 import { CircleCheck, CircleX, LoaderCircle, Undo2 } from 'lucide-react';
 import type { ReactNode } from 'react';
-import type { Merged } from '../../../src/protocol/api-review.ts';
+import type { Merged } from '../../../src/protocol/api/review.ts';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';

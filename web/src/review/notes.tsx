@@ -1,7 +1,7 @@
 // web/src/review/notes.tsx: what stands between the lines of a diff: facts about the file, the parts to choose from, comments.
 import { TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
-import type { ApiFile } from '../../../src/protocol/api-review.ts';
+import type { ApiFile } from '../../../src/protocol/api/review.ts';
 import type { DiffNote } from '../diff/diff-view.tsx';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';

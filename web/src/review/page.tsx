@@ -4,7 +4,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { FileSearch, RefreshCw } from 'lucide-react';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiChanges } from '../../../src/protocol/api-review.ts';
+import type { ApiChanges } from '../../../src/protocol/api/review.ts';
 import { api } from '../api/client.ts';
 import { keys, useTask } from '../api/queries.ts';
 import { plural } from '../text/format.ts';

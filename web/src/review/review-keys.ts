@@ -1,6 +1,6 @@
 // web/src/review/review-keys.ts: reviewing without a mouse: lines, parts, files, marks.
 import { useAction } from '../actions/registry.ts';
-import type { ApiFile } from '../../../src/protocol/api-review.ts';
+import type { ApiFile } from '../../../src/protocol/api/review.ts';
 import type { Layout } from '../diff/diff-view.tsx';
 import type { DiffHunk, DiffLine } from '../diff/source.ts';
 import { canRun, takenOf } from './choice.ts';

@@ -1,7 +1,7 @@
 // web/src/review/review-state.ts: everything that a review remembers about one set of changes, for all parts of the screen.
 import { createContext, use, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { RefObject } from 'react';
-import type { ApiChanges, ApiFile } from '../../../src/protocol/api-review.ts';
+import type { ApiChanges, ApiFile } from '../../../src/protocol/api/review.ts';
 import type { DiffHandle, LineRange } from '../diff/diff-view.tsx';
 import { linesOf } from '../diff/source.ts';
 import type { DiffLine, DiffText } from '../diff/source.ts';

@@ -2,7 +2,7 @@
 import { Link } from '@tanstack/react-router';
 import { ArrowLeft } from 'lucide-react';
 import type { ReactNode } from 'react';
-import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
+import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Cost, Elapsed } from '../ui/figures.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';

@@ -1,5 +1,5 @@
 // web/src/review/tree.ts: the changed files as a tree, by where they act: what runs on the user's machine comes first. Pure.
-import type { ApiFile } from '../../../src/protocol/api-review.ts';
+import type { ApiFile } from '../../../src/protocol/api/review.ts';
 
 export type TreeRow = {
   readonly key: string;

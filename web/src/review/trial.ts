@@ -1,7 +1,7 @@
 // web/src/review/trial.ts: tries the merge after every change of the choice, so that what would happen is known before it is pressed.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { MergeTask, Merged } from '../../../src/protocol/api-review.ts';
+import type { MergeTask, Merged } from '../../../src/protocol/api/review.ts';
 import { api } from '../api/client.ts';
 import { keys } from '../api/queries.ts';
 

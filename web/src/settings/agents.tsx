@@ -1,7 +1,7 @@
 // web/src/settings/agents.tsx: which agents there are, and whether they are signed in. Signing in is done by the user's own terminal.
 import { Check, CircleX, Minus, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
-import type { ApiAgent } from '../../../src/protocol/api.ts';
+import type { ApiAgent } from '../../../src/protocol/api/api.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Copyable } from '../ui/copyable.tsx';
 import { Section } from './section.tsx';

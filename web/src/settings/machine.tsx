@@ -1,6 +1,6 @@
 // web/src/settings/machine.tsx: this machine: its sandbox, and the limits that hold unless a task is given others.
 import type { ReactNode } from 'react';
-import type { ApiAbout } from '../../../src/protocol/api.ts';
+import type { ApiAbout } from '../../../src/protocol/api/api.ts';
 import { cleanLine } from '../text/clean.ts';
 import { duration, money } from '../text/format.ts';
 import { Section, Setting } from './section.tsx';

@@ -2,7 +2,7 @@
 // point where somebody should look.
 import { useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiTask } from '../../../src/protocol/api.ts';
+import type { ApiTask } from '../../../src/protocol/api/api.ts';
 import { useTasks } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { stateWord } from '../ui/state-badge.tsx';

@@ -1,7 +1,7 @@
 // web/src/shell/here.ts: which project and task the address names.
 import { useParams } from '@tanstack/react-router';
 import { useEffect } from 'react';
-import type { ApiProject } from '../../../src/protocol/api.ts';
+import type { ApiProject } from '../../../src/protocol/api/api.ts';
 import { useProjects } from '../api/queries.ts';
 import { usePreference } from '../look/preferences.ts';
 

@@ -2,7 +2,7 @@
 import { Link } from '@tanstack/react-router';
 import { Box, Globe, LayoutList, LoaderCircle, Plus, Settings, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
-import type { ApiProject } from '../../../src/protocol/api.ts';
+import type { ApiProject } from '../../../src/protocol/api/api.ts';
 import { useAbout, useProjects, useTasks } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { money } from '../text/format.ts';

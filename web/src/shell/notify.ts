@@ -2,7 +2,7 @@
 // never while the window has the focus, and several at once are one.
 // Invariant: words of an agent are cleaned and cut before the system shows them.
 import { useEffect, useRef } from 'react';
-import type { ApiTask } from '../../../src/protocol/api.ts';
+import type { ApiTask } from '../../../src/protocol/api/api.ts';
 import { usePreference, writePreference } from '../look/preferences.ts';
 import { cleanLine } from '../text/clean.ts';
 import { stateWord } from '../ui/state-badge.tsx';

@@ -3,7 +3,7 @@ import { Outlet, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { useKeyboard } from '../actions/keyboard.ts';
-import type { ApiTask } from '../../../src/protocol/api.ts';
+import type { ApiTask } from '../../../src/protocol/api/api.ts';
 import { Palette } from '../actions/palette.tsx';
 import { useAction } from '../actions/registry.ts';
 import { ShortcutSheet } from '../actions/sheet.tsx';

@@ -1,7 +1,7 @@
 // web/src/task/attacked.tsx: how a sandbox like this task's fared when it was attacked (`ags doctor --attack`).
 import { ShieldAlert, ShieldCheck } from 'lucide-react';
 import type { ReactNode } from 'react';
-import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
+import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { ago } from '../text/format.ts';
 import { useNow } from '../ui/now.ts';
 

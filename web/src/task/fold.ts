@@ -2,7 +2,7 @@
 // are one line, preparations are one section.
 // Invariant: an item that changes becomes a new object, so that only it is drawn again. Texts stay as they came: items clean them.
 import type { Action } from '../../../src/protocol/agent-event.ts';
-import type { ApiEvent } from '../../../src/protocol/api.ts';
+import type { ApiEvent } from '../../../src/protocol/api/api.ts';
 import type { Item, ItemOf, Tool } from './item.ts';
 
 export interface Fold {

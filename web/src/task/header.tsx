@@ -3,7 +3,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { ArrowLeft, Ellipsis, GitFork, RotateCcw, Square, Trash2, Undo2 } from 'lucide-react';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
+import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { useAction } from '../actions/registry.ts';
 import { api } from '../api/client.ts';
 import { keys } from '../api/queries.ts';

@@ -14,7 +14,7 @@ import {
 } from 'lucide-react';
 import { memo, useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
+import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { clean, cleanLine } from '../text/clean.ts';
 import { clock, plural, took } from '../text/format.ts';
 import { Words } from '../text/markdown.tsx';

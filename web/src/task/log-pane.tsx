@@ -3,7 +3,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { Download, FileDown, X } from 'lucide-react';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiEvent, ApiTaskDetail } from '../../../src/protocol/api.ts';
+import type { ApiEvent, ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import type { EventLog, EventLogState } from '../live/event-log.ts';
 import { clean } from '../text/clean.ts';
 import { clock } from '../text/format.ts';

@@ -2,7 +2,7 @@
 import { SendHorizontal } from 'lucide-react';
 import { useRef } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
+import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { useAction } from '../actions/registry.ts';
 import { usePreference } from '../look/preferences.ts';
 import { Button } from '../ui/button.tsx';

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useMemo, useRef } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
+import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { useAction } from '../actions/registry.ts';
 import { api } from '../api/client.ts';
 import { keys, useTask } from '../api/queries.ts';

@@ -2,7 +2,7 @@
 import { Popover } from '@base-ui/react/popover';
 import { Lock } from 'lucide-react';
 import type { ReactNode } from 'react';
-import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
+import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { OVER } from '../ui/over.ts';

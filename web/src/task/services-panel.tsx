@@ -2,8 +2,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
-import type { ApiServices } from '../../../src/protocol/api-services.ts';
+import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
+import type { ApiServices } from '../../../src/protocol/api/services.ts';
 import { api } from '../api/client.ts';
 import { keys } from '../api/queries.ts';
 import { clean, cleanLine } from '../text/clean.ts';

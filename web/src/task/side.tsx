@@ -2,7 +2,7 @@
 import { Link } from '@tanstack/react-router';
 import { Check, ScrollText, SquareTerminal } from 'lucide-react';
 import type { ReactNode } from 'react';
-import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
+import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { useAction } from '../actions/registry.ts';
 import { ruleOf } from '../network/rule-of.ts';
 import { useNetwork } from '../network/use-network.ts';

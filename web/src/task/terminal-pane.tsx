@@ -6,7 +6,7 @@ import { Terminal } from '@xterm/xterm';
 import { X } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiTaskDetail } from '../../../src/protocol/api.ts';
+import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { socketAddress } from '../api/client.ts';
 import { useShownTheme } from '../look/theme.ts';
 import { Button, IconButton } from '../ui/button.tsx';

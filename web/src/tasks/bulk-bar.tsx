@@ -1,7 +1,7 @@
 // web/src/tasks/bulk-bar.tsx: what can be done with the tasks that are selected.
 import { X } from 'lucide-react';
 import type { ReactNode } from 'react';
-import type { ApiTask } from '../../../src/protocol/api.ts';
+import type { ApiTask } from '../../../src/protocol/api/api.ts';
 import { Button, IconButton, LinkButton } from '../ui/button.tsx';
 import { useTaskActions } from './task-actions.tsx';
 

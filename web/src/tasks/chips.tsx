@@ -3,7 +3,7 @@ import { Menu as Base } from '@base-ui/react/menu';
 import { Popover } from '@base-ui/react/popover';
 import { Bot, Check, ChevronDown, Copy, Gauge, GitBranch, Globe } from 'lucide-react';
 import type { ReactNode } from 'react';
-import type { ApiAgent } from '../../../src/protocol/api.ts';
+import type { ApiAgent } from '../../../src/protocol/api/api.ts';
 import { useAbout, useBranches } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';

@@ -1,5 +1,5 @@
 // web/src/tasks/choices.ts: how tasks are started: what was chosen last, for each project.
-import type { ApiAbout, StartTasks } from '../../../src/protocol/api.ts';
+import type { ApiAbout, StartTasks } from '../../../src/protocol/api/api.ts';
 import { useKept } from '../look/preferences.ts';
 import { duration, money, plural } from '../text/format.ts';
 

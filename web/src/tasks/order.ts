@@ -1,5 +1,5 @@
 // web/src/tasks/order.ts: the list as it is drawn: who needs me first, attempts at one goal together.
-import type { ApiTask } from '../../../src/protocol/api.ts';
+import type { ApiTask } from '../../../src/protocol/api/api.ts';
 
 export type Group = ApiTask['group'];
 

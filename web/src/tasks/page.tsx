@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useDeferredValue, useEffect, useMemo, useRef } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiProject, ApiTask } from '../../../src/protocol/api.ts';
+import type { ApiProject, ApiTask } from '../../../src/protocol/api/api.ts';
 import { useAction } from '../actions/registry.ts';
 import { api } from '../api/client.ts';
 import { keys, useAbout, useProjects, useTasks } from '../api/queries.ts';

@@ -2,7 +2,7 @@
 import { Menu as Base } from '@base-ui/react/menu';
 import { Check, ChevronDown, Database } from 'lucide-react';
 import type { ReactNode } from 'react';
-import type { ApiConfiguredServices } from '../../../src/protocol/api-services.ts';
+import type { ApiConfiguredServices } from '../../../src/protocol/api/services.ts';
 import { useProjectServices } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';

@@ -3,7 +3,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiTask } from '../../../src/protocol/api.ts';
+import type { ApiTask } from '../../../src/protocol/api/api.ts';
 import { useAction } from '../actions/registry.ts';
 import { SectionTitle } from '../ui/figures.tsx';
 import { BulkBar } from './bulk-bar.tsx';

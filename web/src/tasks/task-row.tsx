@@ -3,7 +3,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { Ban, ChevronDown, ChevronRight, Columns2, Ellipsis, TriangleAlert } from 'lucide-react';
 import { memo } from 'react';
 import type { ReactNode } from 'react';
-import type { ApiTask } from '../../../src/protocol/api.ts';
+import type { ApiTask } from '../../../src/protocol/api/api.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Button, IconButton, LinkButton } from '../ui/button.tsx';
 import { Checkbox } from '../ui/fields.tsx';

@@ -1,7 +1,7 @@
 // web/src/ui/checks-words.tsx: what the last checks of a task said, in a few words with a sign.
 import { CircleCheck, CircleDashed, CircleSlash, CircleX, LoaderCircle } from 'lucide-react';
 import type { ReactNode } from 'react';
-import type { ApiTask } from '../../../src/protocol/api.ts';
+import type { ApiTask } from '../../../src/protocol/api/api.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Elapsed } from './figures.tsx';
 

@@ -1,6 +1,6 @@
-// protocol/config-docker.ts: Docker inside sandboxes, as it is written: `docker: true`, or keys.
-import { flag, list, section, text } from './config-forms.ts';
-import { REGISTRY, WORDS } from './config-words.ts';
+// protocol/config/docker.ts: Docker inside sandboxes, as it is written: `docker: true`, or keys.
+import { flag, list, section, text } from './forms.ts';
+import { REGISTRY, WORDS } from './words.ts';
 
 export const docker = section({
   enabled: flag.meta({

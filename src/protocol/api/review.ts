@@ -1,6 +1,6 @@
-// protocol/api-review.ts: what a review and a merge say: files, their texts, what of them is taken, and what came of it. See api.ts.
+// protocol/api/review.ts: what a review and a merge say: files, their texts, what of them is taken, and what came of it. See api.ts.
 import { z } from 'zod';
-import { Id } from './api-id.ts';
+import { Id } from './id.ts';
 
 export const ApiFile = z.object({
   n: z.number().meta({ description: 'Its number in this change set: what it is called in addresses.' }),

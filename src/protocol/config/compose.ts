@@ -1,7 +1,7 @@
-// protocol/config-compose.ts: a project's own compose files, as they are written: `compose: true`, or keys.
+// protocol/config/compose.ts: a project's own compose files, as they are written: `compose: true`, or keys.
 import { z } from 'zod';
-import { flag, list, section, text } from './config-forms.ts';
-import { BELOW, COMPOSE_NAME, DURATION, ENV_NAME, WORDS } from './config-words.ts';
+import { flag, list, section, text } from './forms.ts';
+import { BELOW, COMPOSE_NAME, DURATION, ENV_NAME, WORDS } from './words.ts';
 
 export const compose = section({
   enabled: flag.meta({

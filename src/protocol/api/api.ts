@@ -1,11 +1,11 @@
-// protocol/api.ts: what the server and its callers say to each other, as schemas: the OpenAPI document and the typed client are made of them.
+// protocol/api/api.ts: what the server and its callers say to each other, as schemas: the OpenAPI document and the typed client are made of them.
 // Invariant: names in addresses are ids (of projects, tasks, change sets, numbers of files); paths and texts travel in bodies alone.
 import { z } from 'zod';
-import { PROOFS } from './api-checks.ts';
-import { Id } from './api-id.ts';
-import { RUN_STATES } from './run-state.ts';
-import { NETWORK_MODES } from './network.ts';
-import { NEEDS } from './task.ts';
+import { PROOFS } from './checks.ts';
+import { Id } from './id.ts';
+import { RUN_STATES } from '../run-state.ts';
+import { NETWORK_MODES } from '../network.ts';
+import { NEEDS } from '../task.ts';
 
 /** Milliseconds since 1970. */
 const Time = z.number();

@@ -1,6 +1,6 @@
-// protocol/config-forms.ts: what keys of the configuration are made of. `error` says what was expected, in words.
+// protocol/config/forms.ts: what keys of the configuration are made of. `error` says what was expected, in words.
 import { z } from 'zod';
-import { PATTERN, WORDS } from './config-words.ts';
+import { PATTERN, WORDS } from './words.ts';
 
 export const flag = z.boolean({ error: 'true or false' });
 export const text = (pattern: RegExp, expected: string) =>

@@ -1,4 +1,4 @@
-// protocol/config-words.ts: what single values of the configuration look like, apart from the schema: flags are checked
+// protocol/config/words.ts: what single values of the configuration look like, apart from the schema: flags are checked
 // against the same words on a path where zod, which takes longer to load than a sandbox to start, must not be imported.
 
 export const WORDS = {

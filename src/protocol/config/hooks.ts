@@ -1,8 +1,8 @@
-// protocol/config-hooks.ts: the part of the configuration about hooks.
+// protocol/config/hooks.ts: the part of the configuration about hooks.
 import { z } from 'zod';
-import { flag, list, section, text, words } from './config-forms.ts';
-import { HOOK_TIME, WORDS } from './config-words.ts';
-import { HOOK_POINTS, READY_HOOKS, type HookPoint } from './hook.ts';
+import { flag, list, section, text, words } from './forms.ts';
+import { HOOK_TIME, WORDS } from './words.ts';
+import { HOOK_POINTS, READY_HOOKS, type HookPoint } from '../hook.ts';
 
 const hookList = (when: string) =>
   list(

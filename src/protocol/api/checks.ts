@@ -1,4 +1,4 @@
-// protocol/api-checks.ts: what the server says about checks, of a task's work and of its sandbox.
+// protocol/api/checks.ts: what the server says about checks, of a task's work and of its sandbox.
 import { z } from 'zod';
 
 /** Milliseconds since 1970. */

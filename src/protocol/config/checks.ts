@@ -1,7 +1,7 @@
-// protocol/config-checks.ts: commands that must pass before a merge, as they are written: a list, or a list with a time.
+// protocol/config/checks.ts: commands that must pass before a merge, as they are written: a list, or a list with a time.
 import { z } from 'zod';
-import { list, section, text, words } from './config-forms.ts';
-import { DURATION, WORDS } from './config-words.ts';
+import { list, section, text, words } from './forms.ts';
+import { DURATION, WORDS } from './words.ts';
 
 const checkList = list(
   z.union(

@@ -1,8 +1,8 @@
-// protocol/config-services.ts: services beside a task, as they are written.
+// protocol/config/services.ts: services beside a task, as they are written.
 import { z } from 'zod';
-import { bytes, count, list, section, text, words } from './config-forms.ts';
-import { BELOW, ENV_NAME, HOOK_TIME, IMAGE, SERVICE_NAME, SERVICE_WORD, SIZE, WORDS } from './config-words.ts';
-import { SERVICE_PRESETS } from './service.ts';
+import { bytes, count, list, section, text, words } from './forms.ts';
+import { BELOW, ENV_NAME, HOOK_TIME, IMAGE, SERVICE_NAME, SERVICE_WORD, SIZE, WORDS } from './words.ts';
+import { SERVICE_PRESETS } from '../service.ts';
 
 const service = section({
   preset: z.enum(SERVICE_PRESETS, { error: `one of ${SERVICE_PRESETS.join(', ')}` }).meta({

@@ -1,6 +1,6 @@
-// protocol/api-services.ts: what the server says about services.
+// protocol/api/services.ts: what the server says about services.
 import { z } from 'zod';
-import { SERVICE_STATES } from './service.ts';
+import { SERVICE_STATES } from '../service.ts';
 
 const NAME = z.string().meta({ description: 'Its name inside.' });
 const KIND = z.string().meta({ description: 'Its preset, "image", "command", or "compose".' });

@@ -1,13 +1,13 @@
-// protocol/config.ts: what a user may write in ags.yaml or in their own config.yaml. Every field is optional.
+// protocol/config/config.ts: what a user may write in ags.yaml or in their own config.yaml. Every field is optional.
 // Types, JSON Schema, docs/configuration.md and the file that `ags init` writes all come from this one schema.
 // `needsTrust` marks what lets a sandbox see or use more: in a project's own file it waits for `ags trust`.
 import { z } from 'zod';
-import { checks } from './config-checks.ts';
-import { compose } from './config-compose.ts';
-import { docker } from './config-docker.ts';
-import { hooks } from './config-hooks.ts';
-import { services } from './config-services.ts';
-import { bytes, count, flag, list, pattern, section, text, words } from './config-forms.ts';
+import { checks } from './checks.ts';
+import { compose } from './compose.ts';
+import { docker } from './docker.ts';
+import { hooks } from './hooks.ts';
+import { services } from './services.ts';
+import { bytes, count, flag, list, pattern, section, text, words } from './forms.ts';
 import {
   BACKENDS,
   BELOW,
@@ -27,9 +27,9 @@ import {
   SIZE_OR_NONE,
   WORDS,
   WORKSPACES,
-} from './config-words.ts';
-import { NETWORK_MODES } from './network.ts';
-import { RULE_WORDS } from './network-rule.ts';
+} from './words.ts';
+import { NETWORK_MODES } from '../network.ts';
+import { RULE_WORDS } from '../network-rule.ts';
 
 const source = section({
   env: text(ENV_NAME, WORDS.envName).meta({ description: 'A variable of your environment.' }),

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { callControl, serveControl } from '../src/lib/control.ts';
+import { callControl, serveControl } from '../src/lib/process/control.ts';
 import { AgsError } from '../src/protocol/errors.ts';
 import { CALLERS } from './harness.ts';
 

@@ -17,7 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ChangeSet } from '../src/protocol/changes.ts';
 import type { RunFile } from '../src/protocol/task.ts';
-import { ownIdentity } from '../src/lib/liveness.ts';
+import { ownIdentity } from '../src/lib/process/liveness.ts';
 import { applyAll } from '../src/review/journal.ts';
 import { taskPaths } from '../src/store/layout.ts';
 import { writeRun, writeTask } from '../src/store/tasks.ts';

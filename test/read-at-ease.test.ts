@@ -1,7 +1,7 @@
 // What a stranger prints never keeps this process from anything else.
 import { PassThrough, Readable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { readAtEase } from '../src/lib/read-at-ease.ts';
+import { readAtEase } from '../src/lib/stream/read-at-ease.ts';
 
 const busy = (ms: number): void => {
   for (const end = performance.now() + ms; performance.now() < end;);

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { removeTree, replaceFile } from '../src/lib/files.ts';
-import { isAlive, ownIdentity } from '../src/lib/liveness.ts';
-import { tryLock } from '../src/lib/lock.ts';
+import { isAlive, ownIdentity } from '../src/lib/process/liveness.ts';
+import { tryLock } from '../src/lib/process/lock.ts';
 import { advance } from '../src/protocol/run-state.ts';
 import { appendEvent, readEvents } from '../src/store/events.ts';
 

@@ -1,8 +1,8 @@
 // cli/guest-terminal.ts: the user's terminal at a program inside a sandbox that is running.
 import { AgsError } from '../protocol/errors.ts';
-import { openStream } from '../lib/control.ts';
+import { openStream } from '../lib/process/control.ts';
 import { createScreenFilter } from '../lib/screen-filter.ts';
-import { createFrameReader, frame, windowFrame } from '../lib/frames.ts';
+import { createFrameReader, frame, windowFrame } from '../lib/stream/frames.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { Context } from './verb.ts';
 

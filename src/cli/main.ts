@@ -1,7 +1,7 @@
 // cli/main.ts: the one entry. Finds the verb, loads it alone, runs it, and turns whatever goes wrong into a sentence.
 import { isatty } from 'node:tty';
 import { AgsError, ERRORS, EXIT } from '../protocol/errors.ts';
-import { closeInherited } from '../lib/inherited.ts';
+import { closeInherited } from '../lib/process/inherited.ts';
 import { errorText, seen } from './error-text.ts';
 import { makeWorld } from './make-world.ts';
 import { parseVerb } from './parse.ts';

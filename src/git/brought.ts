@@ -3,7 +3,7 @@
 // is larger, than a real piece of work has. Every program here has a deadline and little memory: the objects are hostile.
 import { isUtf8 } from 'node:buffer';
 import { AgsError } from '../protocol/errors.ts';
-import { run, type Finished } from '../lib/process.ts';
+import { run, type Finished } from '../lib/process/process.ts';
 import { formatSize } from '../lib/units.ts';
 import { readCommit, type CommitParts } from './commit-text.ts';
 import { ISOLATED_ENV, QUIET } from './host-git.ts';

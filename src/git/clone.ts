@@ -1,7 +1,7 @@
 // git/clone.ts: the one time that git may use the network: a clone that the user asked for, with the user's settings and credentials.
 // Invariant: only protocols that name no command; no question is asked where nobody can answer; no hook of a template runs.
 import { spawn } from 'node:child_process';
-import { withStreams } from '../lib/process.ts';
+import { withStreams } from '../lib/process/process.ts';
 
 export function cloneWithUserGit(wanted: {
   url: string;

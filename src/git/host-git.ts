@@ -1,7 +1,7 @@
 // git/host-git.ts: the only way git is started on the host.
 // Invariant: only on repositories that no sandbox can write (the user's own, or our bare staging), never with a hook, a
 // file-system monitor, a prompt or a network in reach.
-import { run, type Finished, type RunOptions } from '../lib/process.ts';
+import { run, type Finished, type RunOptions } from '../lib/process/process.ts';
 import { AgsError } from '../protocol/errors.ts';
 
 export const QUIET = [

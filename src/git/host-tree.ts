@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { errorCode } from '../lib/error-code.ts';
-import { withStreams } from '../lib/process.ts';
+import { withStreams } from '../lib/process/process.ts';
 import { ISOLATED_ENV, stagingGit, killedGit } from './host-git.ts';
 
 export interface HostFile {

@@ -1,7 +1,7 @@
 // git/merge-text.ts: three versions of a file into one. Done on copies in a directory of ours, by git's own text merge.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from '../lib/process.ts';
+import { run } from '../lib/process/process.ts';
 import { ISOLATED_ENV } from './host-git.ts';
 
 export interface Merge {

@@ -6,7 +6,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
-import { withStreams } from '../lib/process.ts';
+import { withStreams } from '../lib/process/process.ts';
 import { ISOLATED_ENV, killedGit, QUIET } from './host-git.ts';
 
 export interface Answer {

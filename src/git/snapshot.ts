@@ -4,7 +4,7 @@
 import { closeSync, copyFileSync, linkSync, mkdirSync, openSync, readSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
-import type { Finished } from '../lib/process.ts';
+import type { Finished } from '../lib/process/process.ts';
 import { checkoutGit, stagingGit } from './host-git.ts';
 import type { LayerGit } from './layer-git.ts';
 

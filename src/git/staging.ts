@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
-import { withStreams } from '../lib/process.ts';
+import { withStreams } from '../lib/process/process.ts';
 import { ISOLATED_ENV, stagingGit } from './host-git.ts';
 
 export interface TreeEntry {

@@ -20,7 +20,7 @@ import { basename, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode } from '../lib/error-code.ts';
-import { tryLock } from '../lib/lock.ts';
+import { tryLock } from '../lib/process/lock.ts';
 
 /** Where something comes from: "https://registry-1.docker.io/library/debian", or the whole registry. */
 export type Place = string;

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { run } from '../lib/process.ts';
+import { run } from '../lib/process/process.ts';
 
 export type Controller = 'memory' | 'pids' | 'cpu';
 

@@ -1,7 +1,7 @@
 // sandbox/closed-directories.ts: how much lies in directories that an agent has closed to their owner, or made deeper than we walk.
 // Invariant: nothing is changed and nothing is read but names and sizes. What is not found out stays unmeasured, and is charged
 // to the sandbox (governor-rules.ts).
-import { run } from '../lib/process.ts';
+import { run } from '../lib/process/process.ts';
 import type { DiskUsage } from './disk-usage.ts';
 import { SYSTEM_PATH } from './native.ts';
 

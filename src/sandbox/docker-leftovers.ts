@@ -3,7 +3,7 @@
 // Invariant: nothing is touched that does not carry our label with our mark and our name, or whose owner is alive. Labels alone prove nothing: an image
 // brings its own to whatever anybody runs of it. What a container is called, no image can say.
 import { existsSync, readdirSync } from 'node:fs';
-import { run } from '../lib/process.ts';
+import { run } from '../lib/process/process.ts';
 import { LABEL, OWNER_LABEL } from './docker-args.ts';
 import { askEngine, type Engine } from './engine.ts';
 import { ENGINE_KINDS } from './engine-kinds.ts';

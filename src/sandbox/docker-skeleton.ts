@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { run } from '../lib/process.ts';
+import { run } from '../lib/process/process.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { SkeletonEntry } from './docker-mounts.ts';
 import { askEngine, tellEngine, type Engine } from './engine.ts';

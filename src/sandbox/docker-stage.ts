@@ -2,7 +2,7 @@
 // which the container starts: layers with their owner mapped to the sandbox's user, as the native backend has them.
 // Invariant: they stand in a directory of their own under /run, which nobody but root may enter, and which nobody ever removes recursively.
 import { existsSync } from 'node:fs';
-import { run } from '../lib/process.ts';
+import { run } from '../lib/process/process.ts';
 import { directoryIdentity } from '../lib/files.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';

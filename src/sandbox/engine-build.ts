@@ -1,8 +1,8 @@
 // sandbox/engine-build.ts: let an engine do what takes long: build, import, fetch. What it says comes line by line.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { pipeline } from 'node:stream/promises';
-import { createLines } from '../lib/lines.ts';
-import { withStreams } from '../lib/process.ts';
+import { createLines } from '../lib/stream/lines.ts';
+import { withStreams } from '../lib/process/process.ts';
 import { engineArgv, type Engine } from './engine.ts';
 
 export interface Told {

@@ -2,7 +2,7 @@
 import { AgsError } from '../protocol/errors.ts';
 import type { EngineName } from './engine-kinds.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { run, type Finished } from '../lib/process.ts';
+import { run, type Finished } from '../lib/process/process.ts';
 
 export interface Engine {
   readonly name: EngineName;

@@ -4,7 +4,7 @@
 import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
 import { createServer, isIPv4, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { openPairs } from '../lib/socket-pair.ts';
+import { openPairs } from '../lib/stream/socket-pair.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { Door, SandboxNetwork } from '../protocol/spec.ts';
 import type { OnDoor, Sandbox } from './backend.ts';

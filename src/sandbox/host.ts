@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { isWithin } from '../lib/files.ts';
 import type { Engine } from './engine.ts';
-import { run } from '../lib/process.ts';
+import { run } from '../lib/process/process.ts';
 import { chooseCgroup, type CgroupPlan } from './cgroup-plan.ts';
 import type { LimitHost } from './limits.ts';
 import { seccompArch } from './seccomp.ts';

@@ -6,7 +6,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { visible } from '../lib/sanitize.ts';
-import { withStreams } from '../lib/process.ts';
+import { withStreams } from '../lib/process/process.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { Door, Limits } from '../protocol/spec.ts';
 import type { OnDoor } from './backend.ts';

@@ -4,7 +4,7 @@
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { errorCode } from '../lib/error-code.ts';
-import { run } from '../lib/process.ts';
+import { run } from '../lib/process/process.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { SandboxRoot } from '../protocol/spec.ts';
 

@@ -6,7 +6,7 @@ import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { AgsError } from '../protocol/errors.ts';
-import { signalNumber } from '../lib/process.ts';
+import { signalNumber } from '../lib/process/process.ts';
 import type { Sandbox } from './backend.ts';
 import type { Doors } from './doors.ts';
 import { DESCRIPTORS } from './native-launch.ts';

@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode } from '../lib/error-code.ts';
-import { statFields } from '../lib/proc-stat.ts';
+import { statFields } from '../lib/process/proc-stat.ts';
 
 export interface Init {
   readonly pid: number;

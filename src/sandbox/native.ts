@@ -4,7 +4,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
-import { inheritedDescriptors } from '../lib/inherited.ts';
+import { inheritedDescriptors } from '../lib/process/inherited.ts';
 import type { Backend, Stdio } from './backend.ts';
 import { receiveDoors } from './doors.ts';
 import { prlimitArgv, type LimitHost } from './limits.ts';

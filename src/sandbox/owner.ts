@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { isAlive, ownIdentity } from '../lib/liveness.ts';
+import { isAlive, ownIdentity } from '../lib/process/liveness.ts';
 
 /** What containers on an engine of this machine carry: a mark, and the process that made them. */
 export function ownerText(mark = userMark()): string {

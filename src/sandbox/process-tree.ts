@@ -2,7 +2,7 @@
 // Invariant: every process of a PID namespace descends from its first one, and an orphan is handed to that one. So the
 // tree below the sandbox's PID 1 is the sandbox; nothing a process does to its name, session or parent gets it out.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { statFields } from '../lib/proc-stat.ts';
+import { statFields } from '../lib/process/proc-stat.ts';
 
 export interface ProcessTree {
   readonly pids: readonly number[];

@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs';
 import type { ApiTask } from '../protocol/api/api.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
-import { isAlive } from '../lib/liveness.ts';
+import { isAlive } from '../lib/process/liveness.ts';
 import { attackedFile } from '../store/attacked.ts';
 import { readChecks } from '../store/checks.ts';
 import { createEventTail, type EventTail } from '../store/event-pages.ts';

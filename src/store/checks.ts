@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { ChecksFile } from '../protocol/checks.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { replaceFile } from '../lib/files.ts';
-import { isAlive } from '../lib/liveness.ts';
+import { isAlive } from '../lib/process/liveness.ts';
 import type { TaskPaths } from './layout.ts';
 
 type Paths = Pick<TaskPaths, 'checks' | 'checksDir'>;

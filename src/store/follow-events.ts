@@ -1,8 +1,8 @@
 // store/follow-events.ts: the events of a task as they come, from any point on, without holding more than a line in memory.
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
-import { followFile, type FileFollower } from '../lib/follow-file.ts';
-import { createLines } from '../lib/lines.ts';
-import { pause } from '../lib/pause.ts';
+import { followFile, type FileFollower } from '../lib/stream/follow-file.ts';
+import { createLines } from '../lib/stream/lines.ts';
+import { pause } from '../lib/process/pause.ts';
 import type { EventLine } from './events.ts';
 
 /** Calls for every event after `after`, until the signal, or until `isOver` when all that is there was read. The file may come into being later. */

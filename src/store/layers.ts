@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path';
 import { errorCode } from '../lib/error-code.ts';
 import { removeTree } from '../lib/files.ts';
-import { tryLock } from '../lib/lock.ts';
+import { tryLock } from '../lib/process/lock.ts';
 import { shortHash } from '../lib/short-hash.ts';
 
 /** What `layer.json` says. */

@@ -3,8 +3,8 @@
 import { hash } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import type { Decision } from '../protocol/network.ts';
-import { followFile } from '../lib/follow-file.ts';
-import { pause } from '../lib/pause.ts';
+import { followFile } from '../lib/stream/follow-file.ts';
+import { pause } from '../lib/process/pause.ts';
 import type { NetworkRun } from './network-log.ts';
 
 export interface NetworkRecord {

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { RunFile, TaskFile } from '../protocol/task.ts';
 import { removeTree, replaceFile, tryRemoveTree } from '../lib/files.ts';
-import { isAlive } from '../lib/liveness.ts';
+import { isAlive } from '../lib/process/liveness.ts';
 import { taskPaths, tasksDir, type TaskPaths } from './layout.ts';
 
 export interface StoredTask {

@@ -15,7 +15,7 @@ import {
 import { join } from 'node:path';
 import type { Agent, Install } from '../agents/agent.ts';
 import { AgsError } from '../protocol/errors.ts';
-import { tryLock } from '../lib/lock.ts';
+import { tryLock } from '../lib/process/lock.ts';
 import { isWithin } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
 import { APART_WORK, diskUsage, runApart, type ApartRequest, type ApartResult } from './apart.ts';

@@ -7,7 +7,7 @@ import type { Aftermath, RoadAttack } from '../attacks/attack.ts';
 import { difference, snapshot } from '../attacks/canaries.ts';
 import { userGit } from '../git/host-git.ts';
 import { commitSample } from '../git/sample-repository.ts';
-import { run, type Finished } from '../lib/process.ts';
+import { run, type Finished } from '../lib/process/process.ts';
 import { visible } from '../lib/sanitize.ts';
 import { configure } from './attack-settings.ts';
 import type { AttackStage } from './attack-stage.ts';

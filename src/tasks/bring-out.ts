@@ -6,7 +6,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { removeTree, replaceFile } from '../lib/files.ts';
-import { tryLock } from '../lib/lock.ts';
+import { tryLock } from '../lib/process/lock.ts';
 import { visible } from '../lib/sanitize.ts';
 import { BROUGHT_LIMITS, judgeHistory, requireWhole } from '../git/brought.ts';
 import { oneLine, readCommit, signature, withTrailers, writeCommit, type Person } from '../git/commit-text.ts';

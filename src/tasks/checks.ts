@@ -5,8 +5,8 @@
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { ChecksFile } from '../protocol/checks.ts';
-import { serveControl } from '../lib/control.ts';
-import { tryLock } from '../lib/lock.ts';
+import { serveControl } from '../lib/process/control.ts';
+import { tryLock } from '../lib/process/lock.ts';
 import { removeAside } from '../lib/files.ts';
 import type { ChecksConfig } from '../config/effective.ts';
 import { beginLayer, projectLayers, sweepUnfinished } from '../store/layers.ts';

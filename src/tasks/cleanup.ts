@@ -3,7 +3,7 @@
 // decided about are kept unless they were asked for by name or with `all`.
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { lockHolder } from '../lib/lock.ts';
+import { lockHolder } from '../lib/process/lock.ts';
 import { removeStale, staleCgroups } from '../sandbox/cgroup.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { oldNetworkLogs } from '../store/network-log.ts';

@@ -2,7 +2,7 @@
 import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
-import { run } from '../lib/process.ts';
+import { run } from '../lib/process/process.ts';
 
 export async function copyLayers(input: {
   /** Topmost first. */

@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
-import { run } from '../lib/process.ts';
+import { run } from '../lib/process/process.ts';
 
 export async function copyProject(input: {
   from: string;

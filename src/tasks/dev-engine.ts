@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { AgsError } from '../protocol/errors.ts';
-import { joinSockets } from '../lib/join-sockets.ts';
+import { joinSockets } from '../lib/stream/join-sockets.ts';
 import { findProgram, programMissing } from '../sandbox/host.ts';
 import { ENGINE_ENV, innerEngineArgv, KEEPER_CALLS } from '../sandbox/inner-args.ts';
 import { findInnerPrograms, startEngine } from '../sandbox/inner-engine.ts';

@@ -2,7 +2,7 @@
 // Invariant: one task that cannot be read never hides the others.
 import { existsSync, readFileSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
-import { isAlive, type ProcessIdentity } from '../lib/liveness.ts';
+import { isAlive, type ProcessIdentity } from '../lib/process/liveness.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { readTask, taskIds, type StoredTask } from '../store/tasks.ts';
 import { findProject } from './project.ts';

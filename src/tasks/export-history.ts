@@ -3,7 +3,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import { EXPORT_LIMITS } from '../protocol/export.ts';
-import { createLines } from '../lib/lines.ts';
+import { createLines } from '../lib/stream/lines.ts';
 import { readNetworkLog } from '../store/network-log-reader.ts';
 import { listNetworkLogs } from '../store/network-log.ts';
 import type { Rewrite } from './portable-text.ts';

@@ -8,7 +8,7 @@ import { dataMember, MANIFEST, MEMBERS } from '../protocol/export.ts';
 import { createArchive, type HashedMember } from '../lib/archive.ts';
 import { errorCode, isDiskFull } from '../lib/error-code.ts';
 import { removeTree } from '../lib/files.ts';
-import { tryLock } from '../lib/lock.ts';
+import { tryLock } from '../lib/process/lock.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import { loadConfig } from '../config/load.ts';
 import { realFile } from '../git/copy-real.ts';

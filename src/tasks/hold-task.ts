@@ -1,6 +1,6 @@
 // tasks/hold-task.ts: whoever changes a task keeps it to itself meanwhile. A task may have been removed since it was found.
 import { AgsError } from '../protocol/errors.ts';
-import { tryLock } from '../lib/lock.ts';
+import { tryLock } from '../lib/process/lock.ts';
 import { visible } from '../lib/sanitize.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { StoredTask } from '../store/tasks.ts';

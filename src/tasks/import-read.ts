@@ -18,7 +18,7 @@ import {
 } from '../protocol/export.ts';
 import { listArchive, readMember, type FoundMember } from '../lib/archive.ts';
 import { errorCode } from '../lib/error-code.ts';
-import { createLines } from '../lib/lines.ts';
+import { createLines } from '../lib/stream/lines.ts';
 import { visible } from '../lib/sanitize.ts';
 
 export interface ExportFile extends Disposable {

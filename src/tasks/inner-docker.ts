@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import type { Socket as Datagrams } from 'node:dgram';
 import type { Server, Socket } from 'node:net';
-import { joinSockets } from '../lib/join-sockets.ts';
+import { joinSockets } from '../lib/stream/join-sockets.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import type { Sandbox } from '../sandbox/backend.ts';

@@ -3,7 +3,7 @@
 // Invariant: what comes from there is bytes and an exit code, both hostile; nothing in here waits for ever.
 import type { Socket } from 'node:net';
 import { AgsError } from '../protocol/errors.ts';
-import { createFrameReader, frame, windowFrame } from '../lib/frames.ts';
+import { createFrameReader, frame, windowFrame } from '../lib/stream/frames.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import { JOIN_PORT } from '../sandbox/inside-host.ts';
 

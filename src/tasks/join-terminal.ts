@@ -1,7 +1,7 @@
 // tasks/join-terminal.ts: bytes to and from a terminal in a sandbox that runs: a shell beside the agent, or the agent's own.
 import { AgsError } from '../protocol/errors.ts';
-import { openStream } from '../lib/control.ts';
-import { createFrameReader, frame, windowFrame } from '../lib/frames.ts';
+import { openStream } from '../lib/process/control.ts';
+import { createFrameReader, frame, windowFrame } from '../lib/stream/frames.ts';
 import type { StoredTask } from '../store/tasks.ts';
 
 export interface JoinedTerminal {

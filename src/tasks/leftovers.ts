@@ -3,7 +3,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, realpat
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tryRemoveTree } from '../lib/files.ts';
-import { lockHolder, tryLock } from '../lib/lock.ts';
+import { lockHolder, tryLock } from '../lib/process/lock.ts';
 import { STAGE_PREFIX, tasksDir, type TaskPaths } from '../store/layout.ts';
 import { mergesAt, mergesDir } from '../store/merges.ts';
 import { MAKING, REMOVING } from '../store/tasks.ts';

@@ -3,7 +3,7 @@
 import { rmSync, statSync } from 'node:fs';
 import { connect, type Server } from 'node:net';
 import { AgsError } from '../protocol/errors.ts';
-import { tryLock } from '../lib/lock.ts';
+import { tryLock } from '../lib/process/lock.ts';
 
 /** `127.0.0.1:3128`, `[::1]:3128` or `unix:/path`. */
 export async function listenAt(place: string, server: Server): Promise<Disposable> {

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
-import { holdFile } from '../lib/flock.ts';
+import { holdFile } from '../lib/process/flock.ts';
 import { visible } from '../lib/sanitize.ts';
 import { readIndex, setEntries } from '../git/index-entries.ts';
 import type { Repository } from '../git/inspect.ts';

@@ -6,7 +6,7 @@ import { AgsError } from '../protocol/errors.ts';
 import { hostAndPort } from '../protocol/host-name.ts';
 import type { NetworkPolicy, NetworkRule } from '../protocol/network.ts';
 import { parseRule } from '../protocol/network-rule.ts';
-import { run } from '../lib/process.ts';
+import { run } from '../lib/process/process.ts';
 import { visible } from '../lib/sanitize.ts';
 import { systemBundle } from './system-bundle.ts';
 import type { World } from './world.ts';

@@ -1,7 +1,7 @@
 // tasks/printed.ts: what a program in a sandbox prints, made harmless and kept within bounds.
 import { StringDecoder } from 'node:string_decoder';
 import { isDiskFull } from '../lib/error-code.ts';
-import { createLines } from '../lib/lines.ts';
+import { createLines } from '../lib/stream/lines.ts';
 import { createSanitizer } from '../lib/sanitize.ts';
 import { openBoundedLog, type BoundedLog } from '../store/bounded-log.ts';
 

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import { formatRule, parseRule } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';
-import { tryLock } from '../lib/lock.ts';
+import { tryLock } from '../lib/process/lock.ts';
 import type { ConfigInput, EffectiveConfig } from '../config/effective.ts';
 import { readProject } from '../config/load.ts';
 import { mergeLayers } from '../config/merge.ts';

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Server, Socket } from 'node:net';
 import { AgsError } from '../protocol/errors.ts';
 import type { ServiceStatus } from '../protocol/service.ts';
-import { joinSockets } from '../lib/join-sockets.ts';
+import { joinSockets } from '../lib/stream/join-sockets.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import type { InnerEngine } from '../sandbox/inner-engine.ts';
 import { followComposed, openComposeLog, type LiveComposed } from './composed-service.ts';

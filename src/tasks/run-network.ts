@@ -8,7 +8,7 @@ import { SERVER_PORT, type Decision, type NetworkRule } from '../protocol/networ
 import type { Gateway, GatewayDoor, Origin } from '../gateway/gateway.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
-import { joinSockets } from '../lib/join-sockets.ts';
+import { joinSockets } from '../lib/stream/join-sockets.ts';
 import type { InnerDocker } from './inner-docker.ts';
 import type { PlacedGrant } from './network-plan.ts';
 import { serveNames } from './serve-names.ts';

@@ -3,7 +3,7 @@
 import { AgsError } from '../protocol/errors.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
 import type { NetworkMode, NetworkRule } from '../protocol/network.ts';
-import { callControl } from '../lib/control.ts';
+import { callControl } from '../lib/process/control.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { currentProject, readEntries } from './entries.ts';
 import { findTask } from './find-task.ts';

@@ -10,7 +10,7 @@ import type { NetworkRule } from '../protocol/network.ts';
 import { readAllowList } from '../config/allow-list.ts';
 import { readGatewayFile, type GatewayFile } from '../config/gateway-file.ts';
 import { expandRules } from '../config/presets.ts';
-import { watchFiles } from '../lib/watch-files.ts';
+import { watchFiles } from '../lib/stream/watch-files.ts';
 import { serveAdmin } from '../gateway/admin.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { readValue } from '../gateway/values.ts';

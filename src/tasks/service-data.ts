@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import { removeTree } from '../lib/files.ts';
-import { tryLock } from '../lib/lock.ts';
+import { tryLock } from '../lib/process/lock.ts';
 import {
   beginLayer,
   finishLayer,

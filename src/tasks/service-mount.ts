@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { hostPath, type WorkspaceMount } from '../protocol/spec.ts';
 import { layerAt, replaceFile } from '../lib/files.ts';
-import { run } from '../lib/process.ts';
+import { run } from '../lib/process/process.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { PlannedService } from './planned-services.ts';
 import { ensureData } from './service-data.ts';

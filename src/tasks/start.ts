@@ -5,7 +5,7 @@ import { closeSync, openSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { AgsError } from '../protocol/errors.ts';
 import type { Goal, RunFile } from '../protocol/task.ts';
-import { identityOf, NOBODY, ownIdentity } from '../lib/liveness.ts';
+import { identityOf, NOBODY, ownIdentity } from '../lib/process/liveness.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { usualParallel } from '../config/tasks.ts';
 import { userGit } from '../git/host-git.ts';

@@ -1,7 +1,7 @@
 // tasks/stop-checks.ts: end the checks of a task, whoever runs them.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { callControl } from '../lib/control.ts';
-import { lockHolder } from '../lib/lock.ts';
+import { callControl } from '../lib/process/control.ts';
+import { lockHolder } from '../lib/process/lock.ts';
 import type { TaskPaths } from '../store/layout.ts';
 
 const ANSWER_MS = 3000;

@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { statFields } from '../lib/proc-stat.ts';
+import { statFields } from '../lib/process/proc-stat.ts';
 import { startTicks, unlessGone } from '../sandbox/process-tree.ts';
 
 export interface Stray {

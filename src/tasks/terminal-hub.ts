@@ -1,7 +1,7 @@
 // tasks/terminal-hub.ts: the terminal of an agent that people can come to and leave: whoever attaches sees what is on it, and types.
 import type { Socket } from 'node:net';
-import { StreamAnswer } from '../lib/control.ts';
-import { createFrameReader, frame } from '../lib/frames.ts';
+import { StreamAnswer } from '../lib/process/control.ts';
+import { createFrameReader, frame } from '../lib/stream/frames.ts';
 import type { Inside } from './inside.ts';
 
 export interface TerminalHub {

@@ -4,7 +4,7 @@
 import { once } from 'node:events';
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { createScreenFilter } from '../lib/screen-filter.ts';
-import { statFields } from '../lib/proc-stat.ts';
+import { statFields } from '../lib/process/proc-stat.ts';
 import type { Stdio } from '../sandbox/backend.ts';
 
 export interface Terminal {

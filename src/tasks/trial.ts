@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
-import { run } from '../lib/process.ts';
+import { run } from '../lib/process/process.ts';
 import type { Backend } from '../sandbox/backend.ts';
 import { openCgroup } from '../sandbox/cgroup.ts';
 import { INSIDE, judge, ownNamespaces, REFUSED_BY_LIMIT, WITHOUT_FILTER } from '../sandbox/checks/evidence.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { breaches, type Attack } from '../../src/attacks/attack.ts';
 import { batchInput, batchProgram, parseAnswers } from '../../src/attacks/batch.ts';
 import { ENGINE_CONTROL } from '../../src/attacks/table-engine.ts';
-import { joinSockets } from '../../src/lib/join-sockets.ts';
+import { joinSockets } from '../../src/lib/stream/join-sockets.ts';
 import type * as InnerArgs from '../../src/sandbox/inner-args.ts';
 import type * as InnerEngine from '../../src/sandbox/inner-engine.ts';
 import type * as InnerDockerLoad from '../../src/tasks/inner-docker-load.ts';

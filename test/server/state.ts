@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { giveTo, type Machine } from '../harness.ts';
-import { identityOf } from '../../src/lib/liveness.ts';
+import { identityOf } from '../../src/lib/process/liveness.ts';
 import { openEvents, type EventLog } from '../../src/store/events.ts';
 
 /** Somebody who lives, does nothing, and may be killed. */

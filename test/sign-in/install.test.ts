@@ -2,7 +2,7 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { ownIdentity } from '../../src/lib/liveness.ts';
+import { ownIdentity } from '../../src/lib/process/liveness.ts';
 import type { TaskPaths } from '../../src/store/layout.ts';
 import { createTask, removeTask } from '../../src/store/tasks.ts';
 import { giveTo, USUAL } from '../harness.ts';

@@ -4,7 +4,7 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, expect, test } from 'vitest';
-import { ownIdentity, type ProcessIdentity } from '../../src/lib/liveness.ts';
+import { ownIdentity, type ProcessIdentity } from '../../src/lib/process/liveness.ts';
 import { CALLERS, type Result } from '../harness.ts';
 import { createAgentMachine, type AgentMachine } from './place.ts';
 

@@ -1,7 +1,7 @@
 // test/tasks/guest.ts: somebody at a terminal of a run that goes on.
 import { join } from 'node:path';
-import { openStream } from '../../src/lib/control.ts';
-import { createFrameReader, frame, windowFrame } from '../../src/lib/frames.ts';
+import { openStream } from '../../src/lib/process/control.ts';
+import { createFrameReader, frame, windowFrame } from '../../src/lib/stream/frames.ts';
 import type { Machine } from '../harness.ts';
 
 export interface Guest {

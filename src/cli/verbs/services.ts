@@ -130,7 +130,7 @@ async function showLog(
   ctx: Context,
 ): Promise<number> {
   const { serviceOf } = await import('../../tasks/services-view.ts');
-  const { followFile } = await import('../../lib/follow-file.ts');
+  const { followFile } = await import('../../lib/stream/follow-file.ts');
   const { createSanitizer } = await import('../../lib/sanitize.ts');
   const { isLive } = await import('../../tasks/steer.ts');
   const { readTask } = await import('../../store/tasks.ts');

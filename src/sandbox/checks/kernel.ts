@@ -1,6 +1,6 @@
 // sandbox/checks/kernel.ts: what the kernel allows, and whether a complete sandbox really starts and holds.
 import { AgsError } from '../../protocol/errors.ts';
-import { run } from '../../lib/process.ts';
+import { run } from '../../lib/process/process.ts';
 import { missing, note, ok, type Check, type Finding } from './check.ts';
 import { apparmor, explainFailure, type FailureContext } from './failure.ts';
 import type { MachineFacts } from './machine-facts.ts';

@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeTree } from '../../lib/files.ts';
-import { run } from '../../lib/process.ts';
+import { run } from '../../lib/process/process.ts';
 import { readMachine } from '../machine.ts';
 
 export async function followsPlantedLinks(bwrap: string, stateDir: string): Promise<'follows' | 'refuses' | 'unknown'> {

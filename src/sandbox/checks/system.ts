@@ -1,6 +1,6 @@
 // sandbox/checks/system.ts: the machine and the programs that a sandbox is made with.
 import { statSync } from 'node:fs';
-import { run } from '../../lib/process.ts';
+import { run } from '../../lib/process/process.ts';
 import type { AgsError } from '../../protocol/errors.ts';
 import { installCommand, programMissing } from '../host.ts';
 import { missing, note, ok, type Check, type Finding } from './check.ts';

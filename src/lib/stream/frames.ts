@@ -1,4 +1,4 @@
-// lib/frames.ts: several kinds of messages on one stream: a letter, a length, and as many bytes. Spoken between an attached
+// lib/stream/frames.ts: several kinds of messages on one stream: a letter, a length, and as many bytes. Spoken between an attached
 // terminal and the runner, and between the runner and the host inside a sandbox (sandbox/inside-host.ts).
 // Invariant: a frame that is too long ends the reading; nothing is kept but the frame that is being read.
 

@@ -1,4 +1,4 @@
-// lib/lock.ts: one process at a time. The lock is a file that names its holder; a dead holder's lock is taken over.
+// lib/process/lock.ts: one process at a time. The lock is a file that names its holder; a dead holder's lock is taken over.
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isAlive, ownIdentity, type ProcessIdentity } from './liveness.ts';
 

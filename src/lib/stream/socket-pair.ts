@@ -1,4 +1,4 @@
-// lib/socket-pair.ts: two sockets that are joined, as socketpair(2) makes them, which Node cannot: by a listener that only this user can reach.
+// lib/stream/socket-pair.ts: two sockets that are joined, as socketpair(2) makes them, which Node cannot: by a listener that only this user can reach.
 import { closeSync, constants, openSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 

@@ -1,4 +1,4 @@
-// lib/flock.ts: a lock that outlives its process for as long as a program it started still runs.
+// lib/process/flock.ts: a lock that outlives its process for as long as a program it started still runs.
 // The kernel ties it to the open file, which programs inherit: who gets the lock knows that nobody of before is still at work.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';

@@ -1,6 +1,6 @@
-// lib/process.ts: run a program to its end. A command is argv, never a shell string.
+// lib/process/process.ts: run a program to its end. A command is argv, never a shell string.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { AgsError } from '../protocol/errors.ts';
+import { AgsError } from '../../protocol/errors.ts';
 
 export interface Finished {
   readonly exitCode: number;

@@ -1,4 +1,4 @@
-// lib/join-sockets.ts: what comes out of one socket goes into the other, both ways; the end of one direction is not that of the other.
+// lib/stream/join-sockets.ts: what comes out of one socket goes into the other, both ways; the end of one direction is not that of the other.
 import type { Socket } from 'node:net';
 
 /** Both with `allowHalfOpen`. */

@@ -1,4 +1,4 @@
-// lib/pause.ts: wait a while, or less when the signal comes.
+// lib/process/pause.ts: wait a while, or less when the signal comes.
 
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

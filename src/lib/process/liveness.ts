@@ -1,4 +1,4 @@
-// lib/liveness.ts: is the process that wrote this file still the one that runs? A pid alone is reused; with its start
+// lib/process/liveness.ts: is the process that wrote this file still the one that runs? A pid alone is reused; with its start
 // time and the boot it belongs to, it is not.
 import { readFileSync } from 'node:fs';
 import { statFields } from './proc-stat.ts';

@@ -1,4 +1,4 @@
-// lib/inherited.ts: descriptors that a child would inherit. What Node itself opens is marked close-on-exec; whatever is not,
+// lib/process/inherited.ts: descriptors that a child would inherit. What Node itself opens is marked close-on-exec; whatever is not,
 // and is not a standard stream, is a stranger: left open by the caller's shell, or opened by a library.
 import { closeSync, readdirSync, readFileSync } from 'node:fs';
 

@@ -1,4 +1,4 @@
-// lib/watch-files.ts: notice that a file has changed, also one that editors replace, and one on a file system that other machines
+// lib/stream/watch-files.ts: notice that a file has changed, also one that editors replace, and one on a file system that other machines
 // or containers write to, where the kernel tells nothing: by looking.
 import { statSync } from 'node:fs';
 

@@ -1,4 +1,4 @@
-// lib/lines.ts: the lines of a stream that is cut anywhere.
+// lib/stream/lines.ts: the lines of a stream that is cut anywhere.
 // Invariant: no more than `maxBytes` of a line are kept; what is longer comes cut, and the rest of it is counted.
 
 export function createLines(maxBytes: number, onLine: (line: string, droppedBytes: number) => void): LineSplitter {

@@ -1,4 +1,4 @@
-// lib/follow-file.ts: a file that others write to, read as it grows. It may come into being later.
+// lib/stream/follow-file.ts: a file that others write to, read as it grows. It may come into being later.
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 
 export interface FileFollower {

@@ -1,10 +1,10 @@
-// lib/control.ts: how a command talks to the runner of a sandbox that is going on: one question, one answer, on a Unix socket
+// lib/process/control.ts: how a command talks to the runner of a sandbox that is going on: one question, one answer, on a Unix socket
 // in the task's directory, which only its owner can enter.
 // A question may also be answered with a stream: then the socket stays, for as long as both sides want it.
 // Invariant: neither side waits for ever or takes in more than a bounded line, and a runner that is gone is an answer (null).
 import { chmodSync, closeSync, constants, openSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
-import { AgsError, ERRORS, type ErrorCode } from '../protocol/errors.ts';
+import { AgsError, ERRORS, type ErrorCode } from '../../protocol/errors.ts';
 
 /** An answer that is a conversation: it gets the socket after the answer `{"stream":true}`. */
 export class StreamAnswer {

@@ -1,4 +1,4 @@
-// lib/read-at-ease.ts: reads what a stranger prints so that whatever else this process does goes on, however much it is.
+// lib/stream/read-at-ease.ts: reads what a stranger prints so that whatever else this process does goes on, however much it is.
 // Invariant: no more than a few lines are handed on without a look at the clock, and who prints faster than it is read has to wait.
 import { setImmediate } from 'node:timers/promises';
 

@@ -8,8 +8,8 @@ import initVerb from '../src/cli/verbs/init.ts';
 import trustVerb from '../src/cli/verbs/trust.ts';
 import type { Context, Verb } from '../src/cli/verb.ts';
 import { HIDE } from '../src/config/defaults.ts';
-import { listKeys } from '../src/config/keys.ts';
-import { configTemplate } from '../src/config/template.ts';
+import { listKeys } from '../src/config/file/keys.ts';
+import { configTemplate } from '../src/config/file/template.ts';
 import { createFixture, GiB, type Fixture } from './config-fixture.ts';
 
 let at: Fixture;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { LIMITS, TOOL_DIRS } from '../src/config/defaults.ts';
-import { listKeys } from '../src/config/keys.ts';
+import { listKeys } from '../src/config/file/keys.ts';
 import { loadConfig } from '../src/config/load.ts';
 import { revoke } from '../src/config/trust.ts';
 import { createFixture, root, type Fixture } from './config-fixture.ts';

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ENV_PASS, ETC, HIDE, PATH_ENV, PLACES, TOOL_DIRS } from '../src/config/defaults.ts';
 import type { ConfigFlags } from '../src/config/effective.ts';
 import { loadConfig } from '../src/config/load.ts';
-import { suggest } from '../src/config/suggest.ts';
+import { suggest } from '../src/config/file/suggest.ts';
 import { createFixture, GiB, type Fixture } from './config-fixture.ts';
 
 let at: Fixture;

@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parseAllowList } from '../src/config/allow-list.ts';
+import { parseAllowList } from '../src/config/network/allow-list.ts';
 import { createWorld, ORIGIN, readText, type World } from './gateway/fixture.ts';
 import { AGS } from './harness.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { expandRules, PRESETS } from '../src/config/presets.ts';
+import { expandRules, PRESETS } from '../src/config/network/presets.ts';
 import { parseRule } from '../src/protocol/network-rule.ts';
 import { createFixture, GiB, type Fixture } from './config-fixture.ts';
 

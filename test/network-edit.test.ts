@@ -3,8 +3,8 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { editRules, writeWhole, type RuleEdit } from '../src/config/edit-file.ts';
-import { configTemplate } from '../src/config/template.ts';
+import { editRules, writeWhole, type RuleEdit } from '../src/config/file/edit-file.ts';
+import { configTemplate } from '../src/config/file/template.ts';
 
 function edit(text: string, change: Partial<RuleEdit>): string {
   const file = { kind: 'project', path: '/p/ags.yaml', label: 'ags.yaml', bytes: Buffer.from(text) } as const;

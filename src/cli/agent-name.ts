@@ -1,7 +1,7 @@
 // cli/agent-name.ts: the agent that somebody means by a word.
 import { AGENTS, agentNamed as find } from '../agents/agents.ts';
 import type { Agent } from '../agents/agent.ts';
-import { suggest } from '../config/suggest.ts';
+import { suggest } from '../config/file/suggest.ts';
 import { visible } from '../lib/sanitize.ts';
 import { AgsError } from '../protocol/errors.ts';
 

@@ -1,6 +1,6 @@
 // cli/help.ts: the help texts, made from the same values that parse the commands, so that they cannot disagree.
 import { AgsError, EXIT } from '../protocol/errors.ts';
-import { suggest } from '../config/suggest.ts';
+import { suggest } from '../config/file/suggest.ts';
 import { visible } from '../lib/sanitize.ts';
 import { createPaint, type Paint } from './colour.ts';
 import { section, table, wrap } from './format.ts';

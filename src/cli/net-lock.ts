@@ -2,7 +2,7 @@
 // Invariant: only hosts that were shown are written, and each by a yes or by its name.
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { formatRule, parseRule } from '../protocol/network-rule.ts';
-import { expandRules } from '../config/presets.ts';
+import { expandRules } from '../config/network/presets.ts';
 import { parseRules, refuseBeaten } from '../tasks/network-rules.ts';
 import { readRecorded, type Recorded, type Wanted } from '../tasks/network-logs.ts';
 import { projectConfig, writeRules, type WrittenRules } from '../tasks/rule-files.ts';

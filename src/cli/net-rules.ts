@@ -2,7 +2,7 @@
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { formatRule } from '../protocol/network-rule.ts';
 import type { NetworkMode, NetworkRule } from '../protocol/network.ts';
-import { expandRules } from '../config/presets.ts';
+import { expandRules } from '../config/network/presets.ts';
 import { insideDevContainer, rulesInside } from '../tasks/inside-dev-container.ts';
 import { projectConfig } from '../tasks/rule-files.ts';
 import { ask, runningTask } from '../tasks/running.ts';

@@ -2,7 +2,7 @@
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { formatRule, parsePlace } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';
-import { expandRules } from '../config/presets.ts';
+import { expandRules } from '../config/network/presets.ts';
 import { insideDevContainer, rulesInside, testFromInside } from '../tasks/inside-dev-container.ts';
 import { testNetwork, type Reached } from '../tasks/net-test.ts';
 import { projectConfig } from '../tasks/rule-files.ts';

@@ -4,9 +4,9 @@
 import type { ServiceConfig } from '../protocol/service.ts';
 import { COMPOSE_OVERRIDE, LIMITS } from './defaults.ts';
 import type { EffectiveConfig } from './effective.ts';
-import { originOf, type Layer } from './layer.ts';
+import { originOf, type Layer } from './file/layer.ts';
 import { hookAsks } from './hook-asks.ts';
-import { networkAsks, secretAsks } from './network-asks.ts';
+import { networkAsks, secretAsks } from './network/asks.ts';
 import { isAbove, LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
 
 /** `base` is the configuration without the project's file, `asked` the one with it. */

@@ -2,7 +2,7 @@
 import { parseDuration } from '../lib/units.ts';
 import { CHECKS_TIMEOUT } from './defaults.ts';
 import type { Check, ChecksConfig } from './effective.ts';
-import { originOf, type Layer } from './layer.ts';
+import { originOf, type Layer } from './file/layer.ts';
 
 type Last = <T>(key: string, builtIn: T, pick: (values: Layer['values']) => T | undefined) => T;
 type Written = NonNullable<Layer['values']['checks']>;

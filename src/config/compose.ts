@@ -2,7 +2,7 @@
 import { parseDuration } from '../lib/units.ts';
 import { COMPOSE_OVERRIDE, COMPOSE_TIMEOUT } from './defaults.ts';
 import type { ComposeConfig } from './effective.ts';
-import type { Layer } from './layer.ts';
+import type { Layer } from './file/layer.ts';
 
 type Values = Layer['values'];
 

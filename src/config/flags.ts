@@ -13,9 +13,9 @@ import {
   WORKSPACES,
 } from '../protocol/config/words.ts';
 import type { BackendChoice, ConfigFlags, WorkspaceChoice } from './effective.ts';
-import { quote, wrongValue, type Layer } from './layer.ts';
+import { quote, wrongValue, type Layer } from './file/layer.ts';
 import { isLimitName, LIMIT_NAMES } from './limits.ts';
-import { suggest } from './suggest.ts';
+import { suggest } from './file/suggest.ts';
 
 export function flagLayer(flags: ConfigFlags): Layer {
   const at: Record<string, string> = {};

@@ -4,7 +4,7 @@ import { HOOK_POINTS, type HookCommand, type HookPoint, type HookPolicy, type Re
 import { WORDS } from '../protocol/config/words.ts';
 import { parseDuration } from '../lib/units.ts';
 import { HOOK_TIMEOUT } from './defaults.ts';
-import { collect, quote, wrongValue, type Item, type Layer } from './layer.ts';
+import { collect, quote, wrongValue, type Item, type Layer } from './file/layer.ts';
 
 type Written = NonNullable<NonNullable<Layer['values']['hooks']>[HookPoint]>[number];
 

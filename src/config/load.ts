@@ -7,10 +7,10 @@ import { basename, dirname, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { ConfigInput, EffectiveConfig } from './effective.ts';
 import { flagLayer } from './flags.ts';
-import type { Layer } from './layer.ts';
+import type { Layer } from './file/layer.ts';
 import { mergeLayers } from './merge.ts';
 import { forbiddenPlace } from './places.ts';
-import { readLayerFiles } from './read.ts';
+import { readLayerFiles } from './file/read.ts';
 import { chooseServices } from './services.ts';
 
 export async function loadConfig(input: ConfigInput): Promise<EffectiveConfig> {
@@ -42,7 +42,7 @@ export async function readProject(input: ConfigInput): Promise<ProjectLayers> {
   const bytes = file?.bytes ?? new Uint8Array();
   if (read.length === 0) return { layers: [], files, asks: [], bytes, hasProjectFile: false };
 
-  const { readLayers } = await import('./cache.ts');
+  const { readLayers } = await import('./file/cache.ts');
   const layers = await readLayers(read, input);
   const project = layers.find(({ kind }) => kind === 'project');
   if (!project) return { layers, files, asks: [], bytes, hasProjectFile: false };

@@ -17,18 +17,18 @@ import {
   WORKSPACE,
 } from './defaults.ts';
 import type { EffectiveConfig, ExtraMount, ImageChoice, SetupConfig } from './effective.ts';
-import { collect, originOf, quote, wrongValue, type Item, type Layer } from './layer.ts';
+import { collect, originOf, quote, wrongValue, type Item, type Layer } from './file/layer.ts';
 import { mergeChecks } from './checks.ts';
 import { mergeCompose } from './compose.ts';
 import { mergeHooks } from './hooks.ts';
 import { LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
-import { mergeNetwork } from './network.ts';
+import { mergeNetwork } from './network/network.ts';
 import { patternProblem } from './patterns.ts';
 import { isWithin } from '../lib/files.ts';
 import { parseDuration } from '../lib/units.ts';
 import { forbiddenPlace, overlaps, ownDirectories, type Places } from './places.ts';
 import { mergeServices } from './services.ts';
-import { mergeSecrets } from './secrets.ts';
+import { mergeSecrets } from './network/secrets.ts';
 import { mergeTasks } from './tasks.ts';
 
 export interface World extends Places {

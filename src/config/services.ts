@@ -6,8 +6,8 @@ import type { ServiceConfig } from '../protocol/service.ts';
 import type { Limits } from '../protocol/spec.ts';
 import { formatSize, parseDuration, parseSize } from '../lib/units.ts';
 import { SERVICE_MEMORY, SERVICE_TIMEOUT } from './defaults.ts';
-import { originOf, quote, wrongValue, type Layer } from './layer.ts';
-import { suggest } from './suggest.ts';
+import { originOf, quote, wrongValue, type Layer } from './file/layer.ts';
+import { suggest } from './file/suggest.ts';
 
 type Written = NonNullable<Layer['values']['services']>[string];
 

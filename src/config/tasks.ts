@@ -1,7 +1,7 @@
 // config/tasks.ts: what holds for agents that work on goals, unless a flag of `ags start` says otherwise. Pure.
 import { parseDuration } from '../lib/units.ts';
 import type { TaskDefaults } from './effective.ts';
-import type { Layer } from './layer.ts';
+import type { Layer } from './file/layer.ts';
 
 type Last = <T>(key: string, builtIn: T, pick: (values: Layer['values']) => T | undefined) => T;
 

@@ -6,10 +6,10 @@ import { AgsError } from '../protocol/errors.ts';
 import { hostAndPort } from '../protocol/host-name.ts';
 import { formatRule, isNarrow } from '../protocol/network-rule.ts';
 import type { NetworkPolicy, NetworkRule } from '../protocol/network.ts';
-import { parseAllowList } from '../config/allow-list.ts';
+import { parseAllowList } from '../config/network/allow-list.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { loadConfig } from '../config/load.ts';
-import { expandRules } from '../config/presets.ts';
+import { expandRules } from '../config/network/presets.ts';
 import { INNER_BASE } from '../sandbox/inner-args.ts';
 import { INNER_USERS } from '../sandbox/inner-scripts.ts';
 import { devContainerFiles, type DevContainer } from './devcontainer-files.ts';
@@ -190,6 +190,6 @@ async function writeFiles(dir: string, files: ReadonlyMap<string, string>, force
     const { uid, gid } = statSync(join(dir, '..'));
     if (process.geteuid?.() === 0) chownSync(dir, uid, gid);
   }
-  const { writeWhole } = await import('../config/edit-file.ts');
+  const { writeWhole } = await import('../config/file/edit-file.ts');
   for (const [name, text] of files) writeWhole(join(dir, name), text, 0o644);
 }

@@ -1,7 +1,7 @@
 // tasks/gateway-load.ts: put the gateway of a run together. Loaded when somebody first comes to a door.
 import { networkInterfaces } from 'node:os';
 import type { Decision, NetworkPolicy, NetworkRule, SecretRule, UpstreamProxy } from '../protocol/network.ts';
-import { expandRules } from '../config/presets.ts';
+import { expandRules } from '../config/network/presets.ts';
 import type { DialUpstream } from '../gateway/dial.ts';
 import { createGateway, type BoundSecret, type Gateway, type GatewayInput } from '../gateway/gateway.ts';
 import type { Post } from '../gateway/post.ts';

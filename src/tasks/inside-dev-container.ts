@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { hostAndPort } from '../protocol/host-name.ts';
 import type { NetworkRule } from '../protocol/network.ts';
-import { readAllowList } from '../config/allow-list.ts';
+import { readAllowList } from '../config/network/allow-list.ts';
 import type { Reached } from './net-test.ts';
 import { PROXY_PORT } from './network-plan.ts';
 import type { World } from './world.ts';

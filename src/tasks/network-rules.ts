@@ -4,7 +4,7 @@
 import { AgsError } from '../protocol/errors.ts';
 import { formatRule, parseRule, RULE_WORDS } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';
-import { quote } from '../config/layer.ts';
+import { quote } from '../config/file/layer.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { findBeating } from './rule-cover.ts';
 import { projectConfig, writeRules, type WrittenRules } from './rule-files.ts';

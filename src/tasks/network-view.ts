@@ -1,7 +1,7 @@
 // tasks/network-view.ts: what a project or one of its tasks may reach, what it tried, and what waits for a person.
 import { formatRule } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';
-import { expandRules, PRESETS } from '../config/presets.ts';
+import { expandRules, PRESETS } from '../config/network/presets.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { readAttempts, type Attempt } from './attempts.ts';
 import { projectConfig } from './rule-files.ts';

@@ -11,7 +11,7 @@ import { tryLock } from '../lib/process/lock.ts';
 import type { ConfigInput, EffectiveConfig } from '../config/effective.ts';
 import { readProject } from '../config/load.ts';
 import { mergeLayers } from '../config/merge.ts';
-import { readLayerFiles, type LayerFile } from '../config/read.ts';
+import { readLayerFiles, type LayerFile } from '../config/file/read.ts';
 import { findProject } from './project.ts';
 import { configInput, type World } from './world.ts';
 
@@ -52,7 +52,7 @@ export async function writeRules(
   const before = await readTrusted(input);
   const file = fileOf(input, scope);
   const list = rules[0]?.action ?? 'allow';
-  const { parseLayer } = await import('../config/parse.ts');
+  const { parseLayer } = await import('../config/file/parse.ts');
   const { network } = parseLayer(file).values;
   const same = (text: string, rule: NetworkRule): boolean => spelling(text) === formatRule(rule);
   const add = rules.filter((rule) => !(network?.[list] ?? []).some((text) => same(text, rule))).map(formatRule);
@@ -63,7 +63,7 @@ export async function writeRules(
   if (add.length === 0 && drop.length === 0)
     return { ...done, trust: scope === 'always' ? null : before.trusted ? 'approved' : 'pending' };
 
-  const { editRules, writeWhole } = await import('../config/edit-file.ts');
+  const { editRules, writeWhole } = await import('../config/file/edit-file.ts');
   const bytes = editRules(file, { list, add, drop });
   mkdirSync(dirname(file.path), { recursive: true, mode: 0o700 });
   writeWhole(file.path, bytes, scope === 'project' ? 0o644 : 0o600);

@@ -19,7 +19,7 @@ const verb: Verb = {
       throw new AgsError('usage.invalid', 'ags init takes no arguments.', {
         hint: 'Go into the project first, then: ags init',
       });
-    const { configTemplate } = await import('../../config/template.ts');
+    const { configTemplate } = await import('../../config/file/template.ts');
     if (values['print'] === true) {
       ctx.stdout.write(configTemplate());
       return EXIT.done;
@@ -34,7 +34,7 @@ const verb: Verb = {
     const path = join(root, 'ags.yaml');
     if (values['force'] !== true && lstatSync(path, { throwIfNoEntry: false }))
       throw new AgsError('usage.invalid', 'ags.yaml is already there.', { hint: 'To replace it: ags init --force' });
-    const { writeWhole } = await import('../../config/edit-file.ts');
+    const { writeWhole } = await import('../../config/file/edit-file.ts');
     writeWhole(path, configTemplate(), 0o644);
     ctx.stderr.write('Wrote ags.yaml. Nothing in it is in force until you take away a #.\n');
     return EXIT.done;

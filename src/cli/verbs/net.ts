@@ -1,5 +1,5 @@
 // cli/verbs/net.ts: `ags net <what>`: look at the network of sandboxes. Each word has a file of its own, loaded when it is asked for.
-import { suggest } from '../../config/suggest.ts';
+import { suggest } from '../../config/file/suggest.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { AgsError } from '../../protocol/errors.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';

@@ -1,4 +1,4 @@
-// config/cache.ts: layers that were read before, so that a command that finds the same files again loads neither yaml nor zod.
+// config/file/cache.ts: layers that were read before, so that a command that finds the same files again loads neither yaml nor zod.
 // Invariant: the name of an entry is the hash of everything its content depends on, and the content carries its own hash: an entry
 // that is damaged, foreign or unreadable counts as missing. Whether a project is trusted is never part of it.
 import { createHash } from 'node:crypto';
@@ -14,7 +14,7 @@ import {
   statSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { replaceFile } from '../lib/files.ts';
+import { replaceFile } from '../../lib/files.ts';
 import type { Layer } from './layer.ts';
 import type { LayerFile } from './read.ts';
 
@@ -39,7 +39,7 @@ function entryName(files: readonly LayerFile[], home: string): string {
   const hash = createHash('sha256');
   const part = (data: string | Uint8Array): void => void hash.update(`${data.length}:`).update(data);
   part(`${FORMAT}`);
-  part(readFileSync(new URL('../../package.json', import.meta.url)));
+  part(readFileSync(new URL('../../../../package.json', import.meta.url)));
   part(home);
   for (const file of files) {
     part(file.kind);

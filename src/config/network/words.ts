@@ -1,8 +1,8 @@
-// config/network-words.ts: single values of the `network` section, from text to what they mean. Pure.
+// config/network/words.ts: single values of the `network` section, from text to what they mean. Pure.
 // Invariant: one text, one meaning; what could be read in two ways is refused.
-import { canonicalHost, hostAndPort, readBareHost } from '../protocol/host-name.ts';
-import { parsePlace } from '../protocol/network-rule.ts';
-import type { PublishedPort, TcpGrant, UpstreamProxy } from '../protocol/network.ts';
+import { canonicalHost, hostAndPort, readBareHost } from '../../protocol/host-name.ts';
+import { parsePlace } from '../../protocol/network-rule.ts';
+import type { PublishedPort, TcpGrant, UpstreamProxy } from '../../protocol/network.ts';
 
 interface Problem {
   readonly problem: string;

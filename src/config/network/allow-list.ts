@@ -1,10 +1,10 @@
-// config/allow-list.ts: a list of hosts as people keep them beside their projects: one rule on a line, "#" begins a comment, "!" denies.
+// config/network/allow-list.ts: a list of hosts as people keep them beside their projects: one rule on a line, "#" begins a comment, "!" denies.
 // Invariant: a line that is not understood completely makes the whole list invalid.
-import { AgsError } from '../protocol/errors.ts';
-import { isNarrow, parseRule, RULE_WORDS } from '../protocol/network-rule.ts';
-import type { NetworkRule } from '../protocol/network.ts';
-import { quote } from './layer.ts';
-import { readLayerFile } from './read.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import { isNarrow, parseRule, RULE_WORDS } from '../../protocol/network-rule.ts';
+import type { NetworkRule } from '../../protocol/network.ts';
+import { quote } from '../file/layer.ts';
+import { readLayerFile } from '../file/read.ts';
 
 export function readAllowList(path: string): NetworkRule[] {
   const file = readLayerFile({ kind: 'user', path, label: path });

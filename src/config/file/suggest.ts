@@ -1,4 +1,4 @@
-// config/suggest.ts: "did you mean ...?" for a word that is not known.
+// config/file/suggest.ts: "did you mean ...?" for a word that is not known.
 
 /** The nearest of the known words, if it is near enough to be what was meant. */
 export function suggest(word: string, known: readonly string[]): string | undefined {

@@ -1,8 +1,8 @@
-// config/secrets.ts: the `secrets` of all layers, and where values are kept that nobody inside may read. Pure: reads no value.
+// config/network/secrets.ts: the `secrets` of all layers, and where values are kept that nobody inside may read. Pure: reads no value.
 // Invariant: a secret goes to one host, in one header; two of the same name, or for the same variable, are an error.
-import { parsePlace } from '../protocol/network-rule.ts';
-import type { SecretRule, ValueSource } from '../protocol/network.ts';
-import { collect, quote, wrongValue, type Item, type Layer } from './layer.ts';
+import { parsePlace } from '../../protocol/network-rule.ts';
+import type { SecretRule, ValueSource } from '../../protocol/network.ts';
+import { collect, quote, wrongValue, type Item, type Layer } from '../file/layer.ts';
 
 type Written = NonNullable<Layer['values']['secrets']>[number];
 

@@ -1,6 +1,6 @@
-// config/network-text.ts: values of the network as people write them, for `ags config` and for asks. Pure.
-import { hostAndPort } from '../protocol/host-name.ts';
-import type { PublishedPort, TcpGrant, UpstreamProxy } from '../protocol/network.ts';
+// config/network/text.ts: values of the network as people write them, for `ags config` and for asks. Pure.
+import { hostAndPort } from '../../protocol/host-name.ts';
+import type { PublishedPort, TcpGrant, UpstreamProxy } from '../../protocol/network.ts';
 
 export function formatGrant({ name, port, host, hostPort }: TcpGrant): string {
   return `${name}${port === hostPort ? '' : `:${port}`}=${hostAndPort(host, hostPort)}`;

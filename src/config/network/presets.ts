@@ -1,8 +1,8 @@
-// config/presets.ts: built-in lists of hosts. Plain data, in the words of rules; parsed only when a sandbox first reaches out.
+// config/network/presets.ts: built-in lists of hosts. Plain data, in the words of rules; parsed only when a sandbox first reaches out.
 // Invariant: every rule in them is valid (a test holds it). Telemetry, paste bins and file drops are left out; what else
 // takes uploads, as any source host does, can still be used to send data out.
-import { parseRule } from '../protocol/network-rule.ts';
-import type { NetworkPolicy, NetworkRule } from '../protocol/network.ts';
+import { parseRule } from '../../protocol/network-rule.ts';
+import type { NetworkPolicy, NetworkRule } from '../../protocol/network.ts';
 import { DEFAULT_LIST } from './network.ts';
 
 export interface Preset {

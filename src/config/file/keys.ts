@@ -1,6 +1,6 @@
-// config/keys.ts: every key of the configuration with its meaning, read from the schema. For error messages, docs and `ags init`.
+// config/file/keys.ts: every key of the configuration with its meaning, read from the schema. For error messages, docs and `ags init`.
 import { z } from 'zod';
-import { ConfigFile } from '../protocol/config/config.ts';
+import { ConfigFile } from '../../protocol/config/config.ts';
 import {
   BACKEND,
   CHECKS_TIMEOUT,
@@ -14,7 +14,7 @@ import {
   SETUP_TIMEOUT,
   USER,
   WORKSPACE,
-} from './defaults.ts';
+} from '../defaults.ts';
 
 export interface KeyDoc {
   /** "limits.memory"; below a list "mounts[].path". */

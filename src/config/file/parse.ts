@@ -1,15 +1,15 @@
-// config/parse.ts: the text of one configuration file, checked against the schema, with the place of every value.
+// config/file/parse.ts: the text of one configuration file, checked against the schema, with the place of every value.
 // Loaded only for a file that was never seen before (see cache.ts): yaml and zod take their time.
 // Invariant: every problem is reported with file:line:column and the key it is about; what is reported makes the whole file invalid.
 import { isUtf8 } from 'node:buffer';
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Node, type Pair, type YAMLMap } from 'yaml';
 import type { z } from 'zod';
-import { ConfigFile } from '../protocol/config/config.ts';
-import { AgsError } from '../protocol/errors.ts';
-import { invisibleIn, visible } from '../lib/sanitize.ts';
+import { ConfigFile } from '../../protocol/config/config.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import { invisibleIn, visible } from '../../lib/sanitize.ts';
 import { listKeys, type KeyDoc } from './keys.ts';
 import { KEYS_HINT, type Layer } from './layer.ts';
-import { PRESET_NAMES } from './presets.ts';
+import { PRESET_NAMES } from '../network/presets.ts';
 import type { LayerFile } from './read.ts';
 import { suggest } from './suggest.ts';
 import { outsideSubset } from './yaml-subset.ts';

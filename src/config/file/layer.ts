@@ -1,7 +1,7 @@
-// config/layer.ts: one source of configuration, checked key by key, with the place where each of its values stands.
+// config/file/layer.ts: one source of configuration, checked key by key, with the place where each of its values stands.
 // Plain JSON: this is what the cache keeps.
-import type { ConfigFile } from '../protocol/config/config.ts';
-import { AgsError } from '../protocol/errors.ts';
+import type { ConfigFile } from '../../protocol/config/config.ts';
+import { AgsError } from '../../protocol/errors.ts';
 
 export interface Layer {
   readonly kind: 'user' | 'project' | 'flags';

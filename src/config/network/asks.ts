@@ -1,15 +1,15 @@
-// config/network-asks.ts: what a project's file asks for of the network and of the user's secrets (see asks.ts).
+// config/network/asks.ts: what a project's file asks for of the network and of the user's secrets (see asks.ts).
 // Invariant: a line holds the whole value: a command that would run on this machine stands in it word for word.
-import { hostAndPort } from '../protocol/host-name.ts';
-import { formatRule } from '../protocol/network-rule.ts';
-import type { NetworkMode, NetworkPolicy, SecretRule } from '../protocol/network.ts';
-import { formatSize } from '../lib/units.ts';
-import { NETWORK_LIMITS } from './defaults.ts';
-import type { EffectiveConfig } from './effective.ts';
-import { originOf, type Layer } from './layer.ts';
-import { isAbove } from './limits.ts';
+import { hostAndPort } from '../../protocol/host-name.ts';
+import { formatRule } from '../../protocol/network-rule.ts';
+import type { NetworkMode, NetworkPolicy, SecretRule } from '../../protocol/network.ts';
+import { formatSize } from '../../lib/units.ts';
+import { NETWORK_LIMITS } from '../defaults.ts';
+import type { EffectiveConfig } from '../effective.ts';
+import { originOf, type Layer } from '../file/layer.ts';
+import { isAbove } from '../limits.ts';
 import { DEFAULT_LIST } from './network.ts';
-import { formatGrant, formatPort, formatProxy } from './network-text.ts';
+import { formatGrant, formatPort, formatProxy } from './text.ts';
 
 export function networkAsks(project: Layer, base: EffectiveConfig, asked: EffectiveConfig): string[] {
   const [before, after] = [base.network, asked.network];

@@ -1,4 +1,4 @@
-// config/yaml-subset.ts: the part of YAML that a configuration needs, and nothing that can be used against its reader.
+// config/file/yaml-subset.ts: the part of YAML that a configuration needs, and nothing that can be used against its reader.
 // Invariant: what passes has no anchors, aliases, tags, directives or explicit keys and is neither deep nor long. Some of
 // these grow without bound; very deep nesting ends the whole process inside the YAML library, where nothing can catch it.
 import { CST, Lexer } from 'yaml';

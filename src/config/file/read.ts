@@ -1,9 +1,9 @@
-// config/read.ts: the bytes of the files that make up the layers.
+// config/file/read.ts: the bytes of the files that make up the layers.
 // Invariant: a project's ags.yaml is read only if it is a regular file that lies inside the project, whatever links lead to it.
 import { closeSync, constants, existsSync, fstatSync, openSync, readlinkSync, readSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { AgsError } from '../protocol/errors.ts';
-import { isWithin } from '../lib/files.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import { isWithin } from '../../lib/files.ts';
 
 export interface LayerFile {
   readonly kind: 'user' | 'project';

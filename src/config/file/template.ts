@@ -1,4 +1,4 @@
-// config/template.ts: the file that `ags init` writes: every key with its meaning, its built-in value or an example, commented out.
+// config/file/template.ts: the file that `ags init` writes: every key with its meaning, its built-in value or an example, commented out.
 // Invariant: as written it changes nothing. A line of explanation begins with "# ", a key with "#" right before it, so taking
 // that one character away from a key (and from the section above it) is all it takes to use it.
 import { stringify } from 'yaml';

@@ -1,10 +1,10 @@
-// config/gateway-file.ts: the file of a gateway that runs on its own: the same keys as ever, with a section that says where it listens.
-import { AgsError } from '../protocol/errors.ts';
-import type { ValueSource } from '../protocol/network.ts';
-import type { EffectiveConfig } from './effective.ts';
-import { mergeLayers, type World } from './merge.ts';
-import { parseLayer } from './parse.ts';
-import { readLayerFile, type LayerFile } from './read.ts';
+// config/network/gateway-file.ts: the file of a gateway that runs on its own: the same keys as ever, with a section that says where it listens.
+import { AgsError } from '../../protocol/errors.ts';
+import type { ValueSource } from '../../protocol/network.ts';
+import type { EffectiveConfig } from '../effective.ts';
+import { mergeLayers, type World } from '../merge.ts';
+import { parseLayer } from '../file/parse.ts';
+import { readLayerFile, type LayerFile } from '../file/read.ts';
 
 export interface GatewayFile {
   readonly config: EffectiveConfig;

@@ -1,12 +1,12 @@
-// config/network.ts: the `network` section of all layers, as one policy. Pure.
+// config/network/network.ts: the `network` section of all layers, as one policy. Pure.
 // Invariant: what is not understood completely is refused with its place; nothing in a later layer takes a deny back.
-import { WORDS } from '../protocol/config/words.ts';
-import { parseRule, RULE_WORDS } from '../protocol/network-rule.ts';
-import type { NetworkLimits, NetworkPolicy, NetworkRule, TcpGrant, UpstreamProxy } from '../protocol/network.ts';
-import { parseSize } from '../lib/units.ts';
-import { NETWORK, NETWORK_LIMITS } from './defaults.ts';
-import { collect, quote, wrongValue, type Item, type Layer } from './layer.ts';
-import { parseBlock, parseGrant, parsePattern, parsePort, parseProxy, parseServer } from './network-words.ts';
+import { WORDS } from '../../protocol/config/words.ts';
+import { parseRule, RULE_WORDS } from '../../protocol/network-rule.ts';
+import type { NetworkLimits, NetworkPolicy, NetworkRule, TcpGrant, UpstreamProxy } from '../../protocol/network.ts';
+import { parseSize } from '../../lib/units.ts';
+import { NETWORK, NETWORK_LIMITS } from '../defaults.ts';
+import { collect, quote, wrongValue, type Item, type Layer } from '../file/layer.ts';
+import { parseBlock, parseGrant, parsePattern, parsePort, parseProxy, parseServer } from './words.ts';
 import { readSource } from './secrets.ts';
 
 /** Stands for all built-in lists that are in force unless somebody says otherwise. */

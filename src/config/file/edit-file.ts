@@ -1,4 +1,4 @@
-// config/edit-file.ts: put rules of the network into a configuration file, or take them out, and leave every other byte alone.
+// config/file/edit-file.ts: put rules of the network into a configuration file, or take them out, and leave every other byte alone.
 // Invariant: what is written means exactly what was there before plus the change: it is read back before it is written, and
 // whatever cannot be changed so is refused.
 import {
@@ -16,8 +16,8 @@ import {
 import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { isMap, isScalar, isSeq, parseDocument, type Node, type Pair, type YAMLMap, type YAMLSeq } from 'yaml';
-import type { ConfigFile } from '../protocol/config/config.ts';
-import { AgsError } from '../protocol/errors.ts';
+import type { ConfigFile } from '../../protocol/config/config.ts';
+import { AgsError } from '../../protocol/errors.ts';
 import { parseLayer } from './parse.ts';
 import type { LayerFile } from './read.ts';
 

@@ -16,7 +16,7 @@ import { release, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { AgsError } from '../src/protocol/errors.ts';
-import { diffBlobs, listTree, readBlobs } from '../src/git/staging.ts';
+import { diffBlobs, listTree, readBlobs } from '../src/git/staging/staging.ts';
 import { inspectName } from '../src/review/names.ts';
 import { readTask, type StoredTask } from '../src/store/tasks.ts';
 import { captureChanges, type Capture } from '../src/tasks/capture.ts';

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { createStaging, diffBytes, storeBlob } from '../src/git/staging.ts';
+import { createStaging, diffBytes, storeBlob } from '../src/git/staging/staging.ts';
 import { readHunks, withHunks, type Hunk } from '../src/review/hunks.ts';
 
 const place = mkdtempSync(join(tmpdir(), 'ags-hunks-'));

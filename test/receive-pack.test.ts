@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { afterAll, describe, expect, test } from 'vitest';
 import { AgsError } from '../src/protocol/errors.ts';
-import { createStaging, listTree, receivePack } from '../src/git/staging.ts';
+import { createStaging, listTree, receivePack } from '../src/git/staging/staging.ts';
 import { blob, commit, makePack, objectId, tree, type PackFlaws, type PackObject } from './hostile-pack.ts';
 
 const scratch = realpathSync(mkdtempSync('/tmp/ags-pack-'));

@@ -7,7 +7,7 @@ import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
 import { visible } from '../lib/sanitize.ts';
 import { formatSize } from '../lib/units.ts';
-import { readBlob } from '../git/staging.ts';
+import { readBlob } from '../git/staging/staging.ts';
 import type { Review } from '../tasks/review.ts';
 import type { Paint } from './colour.ts';
 import { widthOf } from './format.ts';

@@ -3,7 +3,7 @@
 import type { Change } from '../protocol/changes.ts';
 import { createSanitizer, visible } from '../lib/sanitize.ts';
 import { formatSize } from '../lib/units.ts';
-import { diffBlobs, readBlob, storeBlob } from '../git/staging.ts';
+import { diffBlobs, readBlob, storeBlob } from '../git/staging/staging.ts';
 import type { Review } from '../tasks/review.ts';
 import type { Paint } from './colour.ts';
 

@@ -4,9 +4,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { stagingGit } from './host-git.ts';
 import type { Repository } from './inspect.ts';
-import { setAttributes, storageSettings } from './layer-git.ts';
-import { writeWhole } from './snapshot.ts';
-import { createStaging } from './staging.ts';
+import { setAttributes, storageSettings } from './staging/layer-git.ts';
+import { writeWhole } from './staging/snapshot.ts';
+import { createStaging } from './staging/staging.ts';
 
 export async function writeOpened(
   repository: Repository,

@@ -1,6 +1,6 @@
 // tasks/agent-capture.ts: an agent's result in the form that a review reads: the changed files as a tree, and what is gone.
 import type { Refusal } from '../protocol/changes.ts';
-import { countLines, diffTrees, goneDirectories, listTree, writeTree } from '../git/staging.ts';
+import { countLines, diffTrees, goneDirectories, listTree, writeTree } from '../git/staging/staging.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { AgentResult, Capture } from './capture.ts';
 

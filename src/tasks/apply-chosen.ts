@@ -2,8 +2,8 @@
 // Invariant: what is written is what was shown, put together with what the user has changed since; where that cannot be, nothing is.
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
-import { mergeText } from '../git/merge-text.ts';
-import { readBlob } from '../git/staging.ts';
+import { mergeText } from '../git/staging/merge-text.ts';
+import { readBlob } from '../git/staging/staging.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { chooseChanges, type Chosen, type ChosenChange } from './chosen.ts';
 import { list } from './move-files.ts';

@@ -1,7 +1,7 @@
 // tasks/both-sides.ts: of one file, what the branch and the task did to it since the task began: what a person needs to judge a conflict.
 import { AgsError } from '../protocol/errors.ts';
 import { readRef } from '../git/owner-git.ts';
-import { listTree } from '../git/staging.ts';
+import { listTree } from '../git/staging/staging.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { repositoryOf, targetOf } from './merge-tree.ts';
 import { shortName } from './move-files.ts';

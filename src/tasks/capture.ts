@@ -9,7 +9,7 @@ import { giveTree, removeTree, replaceFile } from '../lib/files.ts';
 import { formatSize } from '../lib/units.ts';
 import { CHECK_IGNORE, ignoredOnHost, ignoreInput, parseIgnored, READ_BY_GIT, trackedFiles } from '../git/ignored.ts';
 import type { Repository } from '../git/inspect.ts';
-import { createStaging, receivePack } from '../git/staging.ts';
+import { createStaging, receivePack } from '../git/staging/staging.ts';
 import { inspectName } from '../review/names.ts';
 import { opaqueProbe, parseOpaque } from '../review/opaque.ts';
 import { listUpper, upperDirectories, UPPER_LIMITS, type UpperListing } from '../review/upper.ts';

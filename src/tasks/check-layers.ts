@@ -4,9 +4,9 @@
 // that decides it was changed; otherwise the commands run here, over the merged tree, and what they leave goes with the checks.
 import { lstatSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { createCheckGit, packCommit } from '../git/check-git.ts';
-import { setAttributes, type LayerGit } from '../git/layer-git.ts';
-import { commitHas, findDelta, listIndex, writeDelta, writeWhole, type Delta } from '../git/snapshot.ts';
+import { createCheckGit, packCommit } from '../git/staging/check-git.ts';
+import { setAttributes, type LayerGit } from '../git/staging/layer-git.ts';
+import { commitHas, findDelta, listIndex, writeDelta, writeWhole, type Delta } from '../git/staging/snapshot.ts';
 import { ensureWhiteout } from '../sandbox/host.ts';
 import type { LayerFile } from '../store/layers.ts';
 import { excludeLine, hiddenAmong, prepareSnapshot, type LayersWish, type PreparedLayers } from './layers.ts';

@@ -1,5 +1,5 @@
 // tasks/contents.ts: the bytes of many files in staging, for writing them.
-import { readBlob, readBlobs } from '../git/staging.ts';
+import { readBlob, readBlobs } from '../git/staging/staging.ts';
 
 /** The bytes, or where to get them. */
 export type ContentOf = (oid: string) => Buffer | (() => Promise<Buffer>);

@@ -5,8 +5,8 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { openDirectory } from '../lib/descend.ts';
 import { errorCode } from '../lib/error-code.ts';
-import { writeHostTree, type HostFile } from '../git/host-tree.ts';
-import type { TreeEntry } from '../git/staging.ts';
+import { writeHostTree, type HostFile } from '../git/staging/host-tree.ts';
+import type { TreeEntry } from '../git/staging/staging.ts';
 import { hostState, type HostState } from '../review/apply.ts';
 
 export interface HostFiles {

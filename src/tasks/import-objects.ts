@@ -2,8 +2,8 @@
 // limits, names and texts looked at there, and only then into the user's repository.
 import { AgsError } from '../protocol/errors.ts';
 import { MEMBERS } from '../protocol/export.ts';
-import { BROUGHT_LIMITS, HISTORY_LIMITS, isAncestor, judgeHistory, requireWhole } from '../git/brought.ts';
-import { receivePack } from '../git/staging.ts';
+import { BROUGHT_LIMITS, HISTORY_LIMITS, isAncestor, judgeHistory, requireWhole } from '../git/staging/brought.ts';
+import { receivePack } from '../git/staging/staging.ts';
 import { inspectName } from '../review/names.ts';
 import { refusedFile, type ExportFile } from './import-read.ts';
 

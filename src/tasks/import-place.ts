@@ -6,7 +6,7 @@ import { AgsError } from '../protocol/errors.ts';
 import type { ExportManifest } from '../protocol/export.ts';
 import { visible } from '../lib/sanitize.ts';
 import type { Repository } from '../git/inspect.ts';
-import { checkOut, createRepository } from '../git/new-repository.ts';
+import { checkOut, createRepository } from '../git/staging/new-repository.ts';
 import { moveRef, ownerGit } from '../git/owner-git.ts';
 import { findProject, requireSuitable } from './project.ts';
 import type { World } from './world.ts';

@@ -4,7 +4,7 @@ import { AgsError } from '../protocol/errors.ts';
 import { HIDE } from '../config/defaults.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { compileHidden } from '../config/patterns.ts';
-import { listIndex, type IndexEntry } from '../git/snapshot.ts';
+import { listIndex, type IndexEntry } from '../git/staging/snapshot.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { shownPlaces, type RunPlan } from './prepare.ts';
 import { remembered } from './remembered.ts';

@@ -2,7 +2,7 @@
 // Invariant: whoever has taken over the git in there cannot give files, kinds or sizes that the host did not see itself.
 import { AgsError } from '../protocol/errors.ts';
 import type { Refusal } from '../protocol/changes.ts';
-import { listTree } from '../git/staging.ts';
+import { listTree } from '../git/staging/staging.ts';
 import type { UpperListing } from '../review/upper.ts';
 
 /** The tree must hold what was asked for and nothing else. A name that git leaves out (a link called .gitmodules) is reported. */

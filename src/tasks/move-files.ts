@@ -5,7 +5,7 @@ import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
 import { convertedFiles, readIndex, type IndexEntry } from '../git/index-entries.ts';
 import type { Repository } from '../git/inspect.ts';
-import { diffTrees, goneDirectories, listTree, type TreeEntry } from '../git/staging.ts';
+import { diffTrees, goneDirectories, listTree, type TreeEntry } from '../git/staging/staging.ts';
 import type { WorkTree } from '../git/work-trees.ts';
 import type { PlannedChange } from '../review/journal.ts';
 import type { IndexStep, MergeRecord } from '../store/merges.ts';

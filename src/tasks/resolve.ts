@@ -3,11 +3,11 @@
 // any other work. The original, its branch and the user's files stay as they are.
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
-import { BROUGHT_LIMITS } from '../git/brought.ts';
+import { BROUGHT_LIMITS } from '../git/staging/brought.ts';
 import { signature, writeCommit } from '../git/commit-text.ts';
-import { mergeTrees } from '../git/merge-trees.ts';
+import { mergeTrees } from '../git/staging/merge-trees.ts';
 import { moveRef, readRef, sendPack } from '../git/owner-git.ts';
-import { treeOf } from '../git/staging.ts';
+import { treeOf } from '../git/staging/staging.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { branchOf, userOf } from './bring-out.ts';
 import { agentText } from './fork.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { compilePatterns } from '../config/patterns.ts';
 import { SETUP_INPUTS, SETUP_TOOLS } from '../config/setup-inputs.ts';
-import { listIndex, type IndexEntry } from '../git/snapshot.ts';
+import { listIndex, type IndexEntry } from '../git/staging/snapshot.ts';
 import { remembered } from './remembered.ts';
 import type { RunPlan } from './prepare.ts';
 import { layerGitOf, type Snapshot, type SnapshotInput } from './snapshots.ts';

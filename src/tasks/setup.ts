@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { removeTree } from '../lib/files.ts';
 import { tryLock } from '../lib/process/lock.ts';
-import { commitHas } from '../git/snapshot.ts';
+import { commitHas } from '../git/staging/snapshot.ts';
 import {
   beginLayer,
   finishLayer,

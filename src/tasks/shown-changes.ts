@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
-import { countPairs, diffBytes, isBlob, readBlobs, storeBlob, treeOf } from '../git/staging.ts';
+import { countPairs, diffBytes, isBlob, readBlobs, storeBlob, treeOf } from '../git/staging/staging.ts';
 import { readRef } from '../git/owner-git.ts';
-import { mergeTrees } from '../git/merge-trees.ts';
+import { mergeTrees } from '../git/staging/merge-trees.ts';
 import { readHunks, type Hunk } from '../review/hunks.ts';
 
 export { foldedBecause } from '../review/folded.ts';

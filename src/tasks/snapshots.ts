@@ -13,8 +13,8 @@ import {
   storageSettings,
   usersTips,
   type LayerGit,
-} from '../git/layer-git.ts';
-import { countEntries, findDelta, writeDelta, writeWhole, type Delta } from '../git/snapshot.ts';
+} from '../git/staging/layer-git.ts';
+import { countEntries, findDelta, writeDelta, writeWhole, type Delta } from '../git/staging/snapshot.ts';
 import { ensureWhiteout } from '../sandbox/host.ts';
 import {
   beginLayer,

@@ -2,9 +2,9 @@
 // it, what that branch was given. An agent that goes on after a merge would otherwise be in conflict with its own work.
 // Invariant: an earlier merge counts only if it stands, its commit is part of the branch, and it took from the same run of the same task,
 // whose name another may have had before: else this merge would take away what the earlier one brought, or leave out what is there no longer.
-import { isAncestor } from '../git/brought.ts';
+import { isAncestor } from '../git/staging/brought.ts';
 import type { Repository } from '../git/inspect.ts';
-import { isTree, treeOf } from '../git/staging.ts';
+import { isTree, treeOf } from '../git/staging/staging.ts';
 import { mergePaths, readMerges, standing } from '../store/merges.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { World } from './world.ts';

@@ -2,7 +2,7 @@
 import { lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { baseFiles, type BaseFile } from '../git/base-files.ts';
-import type { RawChange, TreeEntry } from '../git/staging.ts';
+import type { RawChange, TreeEntry } from '../git/staging/staging.ts';
 import type { HostState } from '../review/apply.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { World } from './world.ts';

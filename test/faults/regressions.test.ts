@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stagingGit } from '../../src/git/host-git.ts';
-import { writeHostTree, type HostFile } from '../../src/git/host-tree.ts';
+import { writeHostTree, type HostFile } from '../../src/git/staging/host-tree.ts';
 import { ownerGit, readRef } from '../../src/git/owner-git.ts';
 import { openEvents, readEvents } from '../../src/store/events.ts';
 import { tellDiskTrouble } from '../../src/tasks/disk-trouble.ts';

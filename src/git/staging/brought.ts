@@ -1,12 +1,12 @@
-// git/brought.ts: look at commits that came out of a sandbox, in staging, before anybody else sees them.
+// git/staging/brought.ts: look at commits that came out of a sandbox, in staging, before anybody else sees them.
 // Invariant: every object they lead to is in staging or in the user's own repository; there are not more of them, and none
 // is larger, than a real piece of work has. Every program here has a deadline and little memory: the objects are hostile.
 import { isUtf8 } from 'node:buffer';
-import { AgsError } from '../protocol/errors.ts';
-import { run, type Finished } from '../lib/process/process.ts';
-import { formatSize } from '../lib/units.ts';
-import { readCommit, type CommitParts } from './commit-text.ts';
-import { ISOLATED_ENV, QUIET } from './host-git.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import { run, type Finished } from '../../lib/process/process.ts';
+import { formatSize } from '../../lib/units.ts';
+import { readCommit, type CommitParts } from '../commit-text.ts';
+import { ISOLATED_ENV, QUIET } from '../host-git.ts';
 
 export const BROUGHT_LIMITS = {
   packBytes: 16 * 1024 ** 3,

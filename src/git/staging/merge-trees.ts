@@ -1,9 +1,9 @@
-// git/merge-trees.ts: three trees into one, without a work tree, by git's own merge with settings of ours.
+// git/staging/merge-trees.ts: three trees into one, without a work tree, by git's own merge with settings of ours.
 // The base is the one we name: the two sides are put on commits that have nothing else in common.
-import { AgsError } from '../protocol/errors.ts';
-import { run } from '../lib/process/process.ts';
-import { writeCommit } from './commit-text.ts';
-import { ISOLATED_ENV, stagingGit } from './host-git.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import { run } from '../../lib/process/process.ts';
+import { writeCommit } from '../commit-text.ts';
+import { ISOLATED_ENV, stagingGit } from '../host-git.ts';
 
 /** `marked` is the tree of a merge with conflicts, in which git's marks stand between the two sides. */
 export type MergedTree = { readonly tree: string } | { readonly conflicts: readonly string[]; readonly marked: string };

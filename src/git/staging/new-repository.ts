@@ -1,10 +1,10 @@
-// git/new-repository.ts: a repository made from a pack that came from elsewhere.
+// git/staging/new-repository.ts: a repository made from a pack that came from elsewhere.
 // Invariant: written by hand, without templates, hooks or settings of anybody's; no filter runs and no encoding is chosen while its
 // files are written, whatever the attributes in it say.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { AgsError } from '../protocol/errors.ts';
-import { checkoutGit } from './host-git.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import { checkoutGit } from '../host-git.ts';
 import { setAttributes } from './layer-git.ts';
 
 /** Returns its git directory. `branch` by its short name. */

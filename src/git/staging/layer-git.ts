@@ -1,12 +1,12 @@
-// git/layer-git.ts: a bare repository of ours, one per project, that borrows the user's objects to write snapshots from.
+// git/staging/layer-git.ts: a bare repository of ours, one per project, that borrows the user's objects to write snapshots from.
 // Invariant: no setting of the user's has a say but those that tell how text and links are stored; no filter ever runs, and only what
 // the user has on a branch chooses an encoding.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { replaceFile } from '../lib/files.ts';
-import { stagingGit } from './host-git.ts';
-import type { Repository } from './inspect.ts';
-import { objectStores } from './object-stores.ts';
+import { replaceFile } from '../../lib/files.ts';
+import { stagingGit } from '../host-git.ts';
+import type { Repository } from '../inspect.ts';
+import { objectStores } from '../object-stores.ts';
 import { createStaging } from './staging.ts';
 
 export interface LayerGit {

@@ -1,8 +1,8 @@
-// git/merge-text.ts: three versions of a file into one. Done on copies in a directory of ours, by git's own text merge.
+// git/staging/merge-text.ts: three versions of a file into one. Done on copies in a directory of ours, by git's own text merge.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from '../lib/process/process.ts';
-import { ISOLATED_ENV } from './host-git.ts';
+import { run } from '../../lib/process/process.ts';
+import { ISOLATED_ENV } from '../host-git.ts';
 
 export interface Merge {
   readonly text: Buffer;

@@ -1,12 +1,12 @@
-// git/staging.ts: a bare repository of ours, one per task, that holds what came out of a sandbox and what it is compared with.
+// git/staging/staging.ts: a bare repository of ours, one per task, that holds what came out of a sandbox and what it is compared with.
 // Invariant: no sandbox can write here. Objects enter by `index-pack --strict` only, which checks every one of them;
 // everything is named by full object id, never by a ref that somebody else chose.
 import { spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { AgsError } from '../protocol/errors.ts';
-import { withStreams } from '../lib/process/process.ts';
-import { ISOLATED_ENV, stagingGit } from './host-git.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import { withStreams } from '../../lib/process/process.ts';
+import { ISOLATED_ENV, stagingGit } from '../host-git.ts';
 
 export interface TreeEntry {
   readonly path: string;

@@ -1,11 +1,11 @@
-// git/snapshot.ts: the files of a commit in a directory of ours: all of them, or only what differs from another commit.
+// git/staging/snapshot.ts: the files of a commit in a directory of ours: all of them, or only what differs from another commit.
 // Invariant: the index that is written has the times of the very files that were written, so that git need not read them again.
 // Paths are bytes; here they are texts with a character for each byte (latin1).
 import { closeSync, copyFileSync, linkSync, mkdirSync, openSync, readSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { AgsError } from '../protocol/errors.ts';
-import type { Finished } from '../lib/process/process.ts';
-import { checkoutGit, stagingGit } from './host-git.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import type { Finished } from '../../lib/process/process.ts';
+import { checkoutGit, stagingGit } from '../host-git.ts';
 import type { LayerGit } from './layer-git.ts';
 
 export interface Place {

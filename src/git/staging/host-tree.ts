@@ -1,11 +1,11 @@
-// git/host-tree.ts: files of the host as a tree in staging, to compare with what came out of a sandbox.
+// git/staging/host-tree.ts: files of the host as a tree in staging, to compare with what came out of a sandbox.
 // Invariant: a file goes through in pieces, whatever its size: no more than a few megabytes are in memory at a time.
 import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { errorCode } from '../lib/error-code.ts';
-import { withStreams } from '../lib/process/process.ts';
-import { ISOLATED_ENV, stagingGit, killedGit } from './host-git.ts';
+import { errorCode } from '../../lib/error-code.ts';
+import { withStreams } from '../../lib/process/process.ts';
+import { ISOLATED_ENV, stagingGit, killedGit } from '../host-git.ts';
 
 export interface HostFile {
   readonly path: string;

@@ -1,7 +1,7 @@
-// git/sample-repository.ts: a repository of ours with one commit of whatever files are there, for trials that need a real one.
+// git/staging/sample-repository.ts: a repository of ours with one commit of whatever files are there, for trials that need a real one.
 // Invariant: made without templates, hooks or settings of anybody's.
 import { join } from 'node:path';
-import { checkoutGit, ISOLATED_ENV, stagingGit } from './host-git.ts';
+import { checkoutGit, ISOLATED_ENV, stagingGit } from '../host-git.ts';
 import { createRepository } from './new-repository.ts';
 
 const SOMEBODY = {

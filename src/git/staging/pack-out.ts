@@ -1,8 +1,8 @@
-// git/pack-out.ts: objects of a repository of ours, and of those that it borrows from, on their way into a file.
+// git/staging/pack-out.ts: objects of a repository of ours, and of those that it borrows from, on their way into a file.
 import { spawn } from 'node:child_process';
-import { AgsError } from '../protocol/errors.ts';
-import { withStreams } from '../lib/process/process.ts';
-import { ISOLATED_ENV, QUIET, stagingGit } from './host-git.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import { withStreams } from '../../lib/process/process.ts';
+import { ISOLATED_ENV, QUIET, stagingGit } from '../host-git.ts';
 
 /** One pack of what `revs` lead to, a commit a line, with ^ before those that the reader has. */
 export async function* packOut(staging: string, revs: string): AsyncGenerator<Buffer> {

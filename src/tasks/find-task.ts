@@ -4,7 +4,7 @@ import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { currentProject, entryIds, readEntries, readEntry, type TaskEntry } from './entries.ts';
-import { taskNotFound } from './hold-task.ts';
+import { taskNotFound } from '../store/task-lock.ts';
 import { describeTask } from './list.ts';
 import type { World } from './world.ts';
 

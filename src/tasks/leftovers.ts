@@ -9,7 +9,7 @@ import { mergesAt, mergesDir } from '../store/merges.ts';
 import { MAKING, REMOVING } from '../store/tasks.ts';
 import { takeBackImport } from './import-journal.ts';
 import { sizeOf } from './list.ts';
-import { lockTask } from './hold-task.ts';
+import { lockTask } from '../store/task-lock.ts';
 import { cutOffApplies, recoverApplies } from './remove.ts';
 import { credentialsDir } from '../store/credentials.ts';
 import { agentsDir } from './installed-agents.ts';

@@ -10,7 +10,7 @@ import { removeStale } from '../sandbox/cgroup.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { removeTask } from '../store/tasks.ts';
 import type { TaskEntry } from './entries.ts';
-import { lockTask, taskBusy } from './hold-task.ts';
+import { lockTask, taskBusy } from '../store/task-lock.ts';
 import { sizeOf } from './list.ts';
 import { stopChecks } from './stop-checks.ts';
 import { endStrays, findStrays } from './strays.ts';

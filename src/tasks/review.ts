@@ -16,7 +16,7 @@ import { captureChanges } from './capture.ts';
 import { readContents, type ContentOf } from './contents.ts';
 import { tellDiskTrouble } from './disk-trouble.ts';
 import { compareWithHost, type Compared } from './changes.ts';
-import { holdTask } from './hold-task.ts';
+import { holdTask } from '../store/task-lock.ts';
 import type { World } from './world.ts';
 
 export interface Review extends Disposable {

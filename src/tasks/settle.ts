@@ -5,7 +5,7 @@ import { appendEvent } from '../store/events.ts';
 import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { agentOf, authorOf } from './agent-stage.ts';
 import { bringOut, type BroughtOut } from './bring-out.ts';
-import { holdTask } from './hold-task.ts';
+import { holdTask } from '../store/task-lock.ts';
 import type { World } from './world.ts';
 
 /** The task as it is then; any other as it was given. */

@@ -12,7 +12,7 @@ import { removeTree } from '../lib/files.ts';
 import { appendEvent } from '../store/events.ts';
 import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { agentOf } from './agent-stage.ts';
-import { holdTask, lockTask, taskNotFound } from './hold-task.ts';
+import { holdTask, lockTask, taskNotFound } from '../store/task-lock.ts';
 import { keepBranchAs } from './task-branch.ts';
 import { putMessage, waitingMessages, withdrawMessage, type WaitingMessage } from './inbox.ts';
 import { firstRun, spawnRunner } from './start.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { taskPaths } from '../../src/store/layout.ts';
 import type { StoredTask } from '../../src/store/tasks.ts';
-import { holdTask } from '../../src/tasks/hold-task.ts';
+import { holdTask } from '../../src/store/task-lock.ts';
 
 const stateDir = mkdtempSync(join(tmpdir(), 'ags-hold-'));
 const paths = taskPaths(stateDir, 'fix');

@@ -1,9 +1,9 @@
-// tasks/hold-task.ts: whoever changes a task keeps it to itself meanwhile. A task may have been removed since it was found.
+// store/task-lock.ts: whoever changes a task keeps it to itself meanwhile. A task may have been removed since it was found.
 import { AgsError } from '../protocol/errors.ts';
 import { tryLock } from '../lib/process/lock.ts';
 import { visible } from '../lib/sanitize.ts';
-import type { TaskPaths } from '../store/layout.ts';
-import type { StoredTask } from '../store/tasks.ts';
+import type { TaskPaths } from './layout.ts';
+import type { StoredTask } from './tasks.ts';
 
 export function lockTask(paths: TaskPaths): Disposable | 'busy' | 'gone' {
   try {

@@ -1,11 +1,11 @@
 // agents/agents.ts: every agent that ags knows. To add one: its file, and a line here.
 import type { Agent } from './agent.ts';
-import { claude } from './claude.ts';
-import { codex } from './codex.ts';
-import { demo } from './demo.ts';
-import { gemini } from './gemini.ts';
-import { opencode } from './opencode.ts';
-import { qwen } from './qwen.ts';
+import { claude } from './claude/claude.ts';
+import { codex } from './codex/codex.ts';
+import { demo } from './demo/demo.ts';
+import { gemini } from './gemini/gemini.ts';
+import { opencode } from './opencode/opencode.ts';
+import { qwen } from './qwen/qwen.ts';
 
 export const AGENTS: readonly Agent[] = [claude, codex, gemini, qwen, opencode, demo];
 

@@ -1,7 +1,7 @@
 // test/agents/claude-lines.test.ts: Claude Code without its program: what is started, and how its lines are read and answered.
 import { describe, expect, test } from 'vitest';
 import type { AgentDriver } from '../../src/agents/agent.ts';
-import { claude } from '../../src/agents/claude.ts';
+import { claude } from '../../src/agents/claude/claude.ts';
 import type { AgentEvent } from '../../src/protocol/agent-event.ts';
 import type { GateRequest, GateVerdict } from '../../src/protocol/hook.ts';
 import { DOOR, eventsOf, inputFor, recorded } from './given.ts';

@@ -1,7 +1,7 @@
 // test/agents/claude.test.ts: the real Claude Code, from npm, does what a scripted model says.
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { AgentDriver } from '../../src/agents/agent.ts';
-import { claude } from '../../src/agents/claude.ts';
+import { claude } from '../../src/agents/claude/claude.ts';
 import type { GateRequest, GateVerdict } from '../../src/protocol/hook.ts';
 import { startModel, type Model, type ModelRequest } from '../model/server.ts';
 import { createStage, finishOf, KEY, plain, type Stage } from './harness.ts';

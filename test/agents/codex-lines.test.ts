@@ -1,6 +1,6 @@
 // test/agents/codex-lines.test.ts: Codex CLI without its program: what is started, and how its lines are read.
 import { describe, expect, test } from 'vitest';
-import { codex } from '../../src/agents/codex.ts';
+import { codex } from '../../src/agents/codex/codex.ts';
 import type { AgentEvent } from '../../src/protocol/agent-event.ts';
 import { DOOR, eventsOf, inputFor, recorded } from './given.ts';
 import { expectToWithstand } from './mangle.ts';

@@ -1,6 +1,6 @@
 // test/agents/codex.test.ts: the real Codex CLI, from npm, does what a scripted model says.
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { codex } from '../../src/agents/codex.ts';
+import { codex } from '../../src/agents/codex/codex.ts';
 import type { GateRequest, GateVerdict } from '../../src/protocol/hook.ts';
 import { startModel, type Model } from '../model/server.ts';
 import { createStage, finishOf, KEY, plain, type Stage } from './harness.ts';

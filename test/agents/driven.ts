@@ -1,10 +1,10 @@
 // test/agents/driven.ts: all agents whose real programs are driven, with the calls by which their models write and run something.
 import type { Agent } from '../../src/agents/agent.ts';
-import { claude } from '../../src/agents/claude.ts';
-import { codex } from '../../src/agents/codex.ts';
-import { gemini } from '../../src/agents/gemini.ts';
-import { opencode } from '../../src/agents/opencode.ts';
-import { qwen } from '../../src/agents/qwen.ts';
+import { claude } from '../../src/agents/claude/claude.ts';
+import { codex } from '../../src/agents/codex/codex.ts';
+import { gemini } from '../../src/agents/gemini/gemini.ts';
+import { opencode } from '../../src/agents/opencode/opencode.ts';
+import { qwen } from '../../src/agents/qwen/qwen.ts';
 import { CALLERS, type Caller } from '../harness.ts';
 import type { Turn } from '../model/scenario.ts';
 

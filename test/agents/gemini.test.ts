@@ -1,7 +1,7 @@
 // test/agents/gemini.test.ts: Gemini CLI: what is started, how its lines are read, and the real program, from npm, doing what a
 // scripted model says. It and its hooks are tried against a project and a home that want to switch the hooks off.
 import { beforeAll, describe, expect, test } from 'vitest';
-import { gemini } from '../../src/agents/gemini.ts';
+import { gemini } from '../../src/agents/gemini/gemini.ts';
 import { startModel } from '../model/server.ts';
 import type { Turn } from '../model/scenario.ts';
 import { DOOR, eventsOf, inputFor, recorded, recordedRuns } from './given.ts';

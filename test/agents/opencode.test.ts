@@ -2,7 +2,7 @@
 // scripted model says. It and its hooks are tried against a project and a home with plugins that want to undo the hooks.
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { SignIn } from '../../src/agents/agent.ts';
-import { opencode } from '../../src/agents/opencode.ts';
+import { opencode } from '../../src/agents/opencode/opencode.ts';
 import { startModel } from '../model/server.ts';
 import type { Turn } from '../model/scenario.ts';
 import { DOOR, eventsOf, inputFor, recorded, recordedRuns } from './given.ts';

@@ -1,7 +1,7 @@
 // test/agents/qwen.test.ts: Qwen Code: what is started, how its lines are read, and the real program, from npm, doing what a scripted
 // model says. It and its hooks are tried against a project and a home that want to switch the hooks off.
 import { beforeAll, describe, expect, test } from 'vitest';
-import { qwen } from '../../src/agents/qwen.ts';
+import { qwen } from '../../src/agents/qwen/qwen.ts';
 import { startModel } from '../model/server.ts';
 import type { Turn } from '../model/scenario.ts';
 import { MISSES_RIPGREP } from './driven.ts';

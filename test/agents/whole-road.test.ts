@@ -2,7 +2,7 @@
 // goal is in test/e2e/agents.test.ts.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { claude } from '../../src/agents/claude.ts';
+import { claude } from '../../src/agents/claude/claude.ts';
 import { CALLERS, type Caller } from '../harness.ts';
 import { DRIVEN } from './driven.ts';
 import { programIn } from './programs.ts';

@@ -1,9 +1,9 @@
-// agents/opencode-reader.ts: what opencode prints, in our words.
-import type { AgentEvent } from '../protocol/agent-event.ts';
-import { REFUSED } from './hook-command.ts';
-import { cut, numberOf, textOf, within, type Json } from './json.ts';
-import { brokenOff, causeOf, type Finished, type LineReader } from './line-driver.ts';
-import { actionsOf } from './opencode-tools.ts';
+// agents/opencode/reader.ts: what opencode prints, in our words.
+import type { AgentEvent } from '../../protocol/agent-event.ts';
+import { REFUSED } from '../hook-command.ts';
+import { cut, numberOf, textOf, within, type Json } from '../json.ts';
+import { brokenOff, causeOf, type Finished, type LineReader } from '../line-driver.ts';
+import { actionsOf } from './tools.ts';
 
 export function createOpencodeReader(emit: (event: AgentEvent) => void): LineReader {
   let started = false;

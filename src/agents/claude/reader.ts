@@ -1,7 +1,7 @@
-// agents/claude-reader.ts: what Claude Code prints, in our words.
-import type { AgentEvent } from '../protocol/agent-event.ts';
-import { actionOf, outputOf, shortened } from './claude-tools.ts';
-import { asObject, cut, listOf, numberOf, textOf, within, type Json } from './json.ts';
+// agents/claude/reader.ts: what Claude Code prints, in our words.
+import type { AgentEvent } from '../../protocol/agent-event.ts';
+import { actionOf, outputOf, shortened } from './tools.ts';
+import { asObject, cut, listOf, numberOf, textOf, within, type Json } from '../json.ts';
 
 type Finished = Extract<AgentEvent, { type: 'agent.finished' }>;
 

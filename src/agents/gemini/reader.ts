@@ -1,9 +1,9 @@
-// agents/gemini-reader.ts: what Gemini CLI prints, in our words.
-import type { AgentEvent } from '../protocol/agent-event.ts';
-import { actionOf } from './gemini-tools.ts';
-import { REFUSED } from './hook-command.ts';
-import { cut, numberOf, parseObject, textOf, within, type Json } from './json.ts';
-import { causeOf, type Finished, type LineReader } from './line-driver.ts';
+// agents/gemini/reader.ts: what Gemini CLI prints, in our words.
+import type { AgentEvent } from '../../protocol/agent-event.ts';
+import { actionOf } from './tools.ts';
+import { REFUSED } from '../hook-command.ts';
+import { cut, numberOf, parseObject, textOf, within, type Json } from '../json.ts';
+import { causeOf, type Finished, type LineReader } from '../line-driver.ts';
 
 /** On stderr, also when all is well, and what stands in the result of a call as well. */
 const CHATTER =

@@ -1,9 +1,9 @@
-// agents/codex-reader.ts: what Codex CLI prints, in our words. A call that a hook refuses is not among it.
-import type { Action, AgentEvent } from '../protocol/agent-event.ts';
-import type { AgentDriver, AgentIo } from './agent.ts';
-import { plainCommand } from './codex-tools.ts';
-import { asObject, cut, listOf, numberOf, rawInput, textOf, within, type Json } from './json.ts';
-import { causeOf, driveLines, type LineReader } from './line-driver.ts';
+// agents/codex/reader.ts: what Codex CLI prints, in our words. A call that a hook refuses is not among it.
+import type { Action, AgentEvent } from '../../protocol/agent-event.ts';
+import type { AgentDriver, AgentIo } from '../agent.ts';
+import { plainCommand } from './tools.ts';
+import { asObject, cut, listOf, numberOf, rawInput, textOf, within, type Json } from '../json.ts';
+import { causeOf, driveLines, type LineReader } from '../line-driver.ts';
 
 export function driveCodex(io: AgentIo): AgentDriver {
   return driveLines(io, createReader);

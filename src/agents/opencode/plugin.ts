@@ -1,6 +1,6 @@
-// agents/opencode-plugin.ts: the plugin that lets opencode ask our hooks. It runs in opencode's own process, inside.
+// agents/opencode/plugin.ts: the plugin that lets opencode ask our hooks. It runs in opencode's own process, inside.
 // Invariant: a call goes on only if the answer was {"allow":true}; whatever else comes, or does not come, refuses it.
-import { REFUSED } from './hook-command.ts';
+import { REFUSED } from '../hook-command.ts';
 
 /** Spelt so that nobody takes this file for a module of another kind. `home`: what commands get back of the environment that opencode alone should have. */
 export function gatePlugin(url: string, home: string): string {

@@ -1,8 +1,8 @@
-// agents/opencode-tools.ts: the tools of opencode, in our words.
-import type { Action } from '../protocol/agent-event.ts';
-import type { ReadHook } from './agent.ts';
-import { writesOf } from './codex-tools.ts';
-import { asObject, rawInput, textOf } from './json.ts';
+// agents/opencode/tools.ts: the tools of opencode, in our words.
+import type { Action } from '../../protocol/agent-event.ts';
+import type { ReadHook } from '../agent.ts';
+import { writesOf } from '../codex/tools.ts';
+import { asObject, rawInput, textOf } from '../json.ts';
 
 export function actionsOf(tool: string, input: unknown): Action[] {
   const path = textOf(input, 'filePath', 'path') ?? '';

@@ -1,10 +1,10 @@
-// agents/claude-driver.ts: reads the stream of Claude Code, and answers its hooks on it.
+// agents/claude/driver.ts: reads the stream of Claude Code, and answers its hooks on it.
 // Invariants: nothing throws; a hook is answered with an explicit no whenever something goes wrong (an error as an answer would
 // let the call run); the goal is told only after it has said that it took the hooks.
-import type { AgentDriver, AgentIo } from './agent.ts';
-import { createClaudeReader } from './claude-reader.ts';
-import { readHook, WRITING_TOOLS } from './claude-tools.ts';
-import { parseObject, textOf, within, type Json } from './json.ts';
+import type { AgentDriver, AgentIo } from '../agent.ts';
+import { createClaudeReader } from './reader.ts';
+import { readHook, WRITING_TOOLS } from './tools.ts';
+import { parseObject, textOf, within, type Json } from '../json.ts';
 
 const INITIALIZE = 'ags-initialize';
 /** Far above what a hook of ours may take: it is we who end those. */

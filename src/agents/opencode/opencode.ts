@@ -1,13 +1,13 @@
-// agents/opencode.ts: opencode.
+// agents/opencode/opencode.ts: opencode.
 // Its hooks are plugins: code in its own process. A plugin of the project, or one that an earlier turn left in the home, could undo
 // ours, so with hooks no place counts that the agent can write: its configuration directory is one of ours, the home it looks for
 // one in is ours too, and with a plugin in the project it is not started. As that directory cannot be written, opencode does
 // not try to install anything into it either.
-import type { Agent, AgentInput, AgentPlan, SignIn } from './agent.ts';
-import { driveLines } from './line-driver.ts';
-import { gatePlugin, START } from './opencode-plugin.ts';
-import { createOpencodeReader } from './opencode-reader.ts';
-import { readHook } from './opencode-tools.ts';
+import type { Agent, AgentInput, AgentPlan, SignIn } from '../agent.ts';
+import { driveLines } from '../line-driver.ts';
+import { gatePlugin, START } from './plugin.ts';
+import { createOpencodeReader } from './reader.ts';
+import { readHook } from './tools.ts';
 
 interface Provider {
   /** opencode's own name for it. */

@@ -1,8 +1,8 @@
-// agents/gemini-tools.ts: the tools of Gemini CLI, and of Qwen Code, which comes from it, in our words.
-import type { Action } from '../protocol/agent-event.ts';
-import type { ReadHook } from './agent.ts';
-import { asObject, cut, listOf, rawInput, textOf } from './json.ts';
-import { readToolHook } from './tool-hook.ts';
+// agents/gemini/tools.ts: the tools of Gemini CLI, and of Qwen Code, which comes from it, in our words.
+import type { Action } from '../../protocol/agent-event.ts';
+import type { ReadHook } from '../agent.ts';
+import { asObject, cut, listOf, rawInput, textOf } from '../json.ts';
+import { readToolHook } from '../tool-hook.ts';
 
 export function actionOf(tool: string, input: unknown): Action {
   const path = textOf(input, 'file_path', 'absolute_path', 'dir_path', 'path') ?? '';

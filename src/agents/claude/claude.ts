@@ -1,12 +1,12 @@
-// agents/claude.ts: Claude Code. Headless it is driven over its own two streams, and its hooks are callbacks on the same streams:
+// agents/claude/claude.ts: Claude Code. Headless it is driven over its own two streams, and its hooks are callbacks on the same streams:
 // decided outside the sandbox, out of reach of every file inside. In a terminal they are commands in a file it cannot change.
 // Invariant: it reads no settings but ours. A hook in the project's could rewrite a call after it was allowed.
-import type { Agent, AgentInput, AgentPlan, SignIn } from './agent.ts';
-import { driveClaude } from './claude-driver.ts';
-import { readHook, WRITING_TOOLS } from './claude-tools.ts';
-import { AGENT_HOOK_SECONDS } from './hook-command.ts';
-import { numberOf, parseObject, textOf, within } from './json.ts';
-import { TOOL_HOOKS, toolHookCommand } from './tool-hook.ts';
+import type { Agent, AgentInput, AgentPlan, SignIn } from '../agent.ts';
+import { driveClaude } from './driver.ts';
+import { readHook, WRITING_TOOLS } from './tools.ts';
+import { AGENT_HOOK_SECONDS } from '../hook-command.ts';
+import { numberOf, parseObject, textOf, within } from '../json.ts';
+import { TOOL_HOOKS, toolHookCommand } from '../tool-hook.ts';
 
 /** It wants to see a key, or it does not start. The gateway sets the header on every request, whatever stands there. */
 const PLACEHOLDER = 'ags-puts-it-in';

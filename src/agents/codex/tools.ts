@@ -1,7 +1,7 @@
-// agents/codex-tools.ts: the tools of Codex CLI, in our words.
-import type { Action } from '../protocol/agent-event.ts';
-import { rawInput, textOf } from './json.ts';
-import { readToolHook } from './tool-hook.ts';
+// agents/codex/tools.ts: the tools of Codex CLI, in our words.
+import type { Action } from '../../protocol/agent-event.ts';
+import { rawInput, textOf } from '../json.ts';
+import { readToolHook } from '../tool-hook.ts';
 
 /** As its hooks name them. One call of apply_patch writes several files. */
 export function actionsOf(tool: string, input: unknown): readonly Action[] {

@@ -1,9 +1,9 @@
-// agents/demo.ts: a scripted agent that needs no key and no account. For newcomers, for the demo, for tests.
-import type { GateRequest } from '../protocol/hook.ts';
-import type { Action } from '../protocol/agent-event.ts';
-import { DEMO } from './demo-script.ts';
-import { readEventLines } from './event-lines.ts';
-import type { Agent } from './agent.ts';
+// agents/demo/demo.ts: a scripted agent that needs no key and no account. For newcomers, for the demo, for tests.
+import type { GateRequest } from '../../protocol/hook.ts';
+import type { Action } from '../../protocol/agent-event.ts';
+import { DEMO } from '../demo-script.ts';
+import { readEventLines } from '../event-lines.ts';
+import type { Agent } from '../agent.ts';
 
 const SCRIPT = '/run/ags/demo-agent';
 

@@ -1,13 +1,13 @@
-// agents/gemini.ts: Gemini CLI.
+// agents/gemini/gemini.ts: Gemini CLI.
 // Its file in /etc counts only if every directory above it belongs to root, which nothing inside a sandbox does: a file there would
 // be passed over without a word, and the hooks with it. So they stand in the settings of its home, which are written anew
 // before it starts and read once. A project's own settings are not loaded with --skip-trust; the rest is in env.
-import type { Agent, AgentInput, AgentPlan, HookDoor } from './agent.ts';
-import { createGeminiReader } from './gemini-reader.ts';
-import { readHookAs } from './gemini-tools.ts';
-import { AGENT_HOOK_SECONDS, hookCommand } from './hook-command.ts';
-import { numberOf, parseObject, textOf } from './json.ts';
-import { driveLines } from './line-driver.ts';
+import type { Agent, AgentInput, AgentPlan, HookDoor } from '../agent.ts';
+import { createGeminiReader } from './reader.ts';
+import { readHookAs } from './tools.ts';
+import { AGENT_HOOK_SECONDS, hookCommand } from '../hook-command.ts';
+import { numberOf, parseObject, textOf } from '../json.ts';
+import { driveLines } from '../line-driver.ts';
 
 /** As Claude Code calls them. */
 const HOOKS = { BeforeTool: 'PreToolUse', AfterTool: 'PostToolUse', AfterAgent: 'Stop' };

@@ -1,9 +1,9 @@
-// agents/qwen-reader.ts: what Qwen Code prints, in our words. The lines are those of Claude Code, as far as it goes.
-import type { AgentEvent } from '../protocol/agent-event.ts';
-import { actionOf, outputOf } from './gemini-tools.ts';
-import { REFUSED } from './hook-command.ts';
-import { asObject, listOf, numberOf, textOf, within, type Json } from './json.ts';
-import { brokenOff, causeOf, type Finished, type LineReader } from './line-driver.ts';
+// agents/qwen/reader.ts: what Qwen Code prints, in our words. The lines are those of Claude Code, as far as it goes.
+import type { AgentEvent } from '../../protocol/agent-event.ts';
+import { actionOf, outputOf } from '../gemini/tools.ts';
+import { REFUSED } from '../hook-command.ts';
+import { asObject, listOf, numberOf, textOf, within, type Json } from '../json.ts';
+import { brokenOff, causeOf, type Finished, type LineReader } from '../line-driver.ts';
 
 export function createQwenReader(emit: (event: AgentEvent) => void): LineReader {
   const used = { inputTokens: 0, outputTokens: 0 };

@@ -1,12 +1,12 @@
-// agents/qwen.ts: Qwen Code. It comes from Gemini CLI and prints its events as Claude Code does.
+// agents/qwen/qwen.ts: Qwen Code. It comes from Gemini CLI and prints its events as Claude Code does.
 // Its system file has the last word on `disableAllHooks`, so that must stand there; two variables would switch hooks off as well.
 // The launcher of its package runs an update that it finds in the home, so the program behind it is called.
-import type { Agent, AgentInput, AgentPlan, SignIn } from './agent.ts';
-import { actionOf } from './gemini-tools.ts';
-import { AGENT_HOOK_SECONDS, hookCommand } from './hook-command.ts';
-import { driveLines } from './line-driver.ts';
-import { createQwenReader } from './qwen-reader.ts';
-import { readToolHook, TOOL_HOOKS } from './tool-hook.ts';
+import type { Agent, AgentInput, AgentPlan, SignIn } from '../agent.ts';
+import { actionOf } from '../gemini/tools.ts';
+import { AGENT_HOOK_SECONDS, hookCommand } from '../hook-command.ts';
+import { driveLines } from '../line-driver.ts';
+import { createQwenReader } from './reader.ts';
+import { readToolHook, TOOL_HOOKS } from '../tool-hook.ts';
 
 /** Whoever speaks chat completions will do. By host, as a sign-in names it. */
 const PROVIDERS: Readonly<Record<string, { path: string; model: string; found: string; title: string; how: string }>> =

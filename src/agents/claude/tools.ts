@@ -1,7 +1,7 @@
-// agents/claude-tools.ts: the tools of Claude Code, in our words.
-import type { Action } from '../protocol/agent-event.ts';
-import { asObject, cut, listOf, rawInput, textOf } from './json.ts';
-import { readToolHook } from './tool-hook.ts';
+// agents/claude/tools.ts: the tools of Claude Code, in our words.
+import type { Action } from '../../protocol/agent-event.ts';
+import { asObject, cut, listOf, rawInput, textOf } from '../json.ts';
+import { readToolHook } from '../tool-hook.ts';
 
 export function actionOf(tool: string, input: unknown): Action {
   const path = textOf(input, 'file_path', 'notebook_path', 'path') ?? '';

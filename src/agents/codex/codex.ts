@@ -1,11 +1,11 @@
-// agents/codex.ts: Codex CLI. Its hooks are commands, named in a file that it cannot change, where they are also pinned: neither
+// agents/codex/codex.ts: Codex CLI. Its hooks are commands, named in a file that it cannot change, where they are also pinned: neither
 // the project's configuration nor its own can switch them off.
-import type { Agent, AgentInput, AgentPlan, HookDoor } from './agent.ts';
-import { driveCodex } from './codex-reader.ts';
-import { readHook } from './codex-tools.ts';
-import { AGENT_HOOK_SECONDS } from './hook-command.ts';
-import { numberOf, parseObject, textOf, within } from './json.ts';
-import { TOOL_HOOKS, toolHookCommand } from './tool-hook.ts';
+import type { Agent, AgentInput, AgentPlan, HookDoor } from '../agent.ts';
+import { driveCodex } from './reader.ts';
+import { readHook } from './tools.ts';
+import { AGENT_HOOK_SECONDS } from '../hook-command.ts';
+import { numberOf, parseObject, textOf, within } from '../json.ts';
+import { TOOL_HOOKS, toolHookCommand } from '../tool-hook.ts';
 
 const entry = (machine: 'x64' | 'arm64', triple: string): string =>
   `@openai/codex-linux-${machine}/vendor/${triple}-unknown-linux-musl/bin/codex`;

@@ -10,24 +10,24 @@ import {
   type NetworkRule,
   type TcpGrant,
 } from '../protocol/network.ts';
-import { createGuard } from './address.ts';
-import { ASK_AGS, httpAnswer, sayAndClose, type Remedy } from './answers.ts';
+import { createGuard } from './dial/address.ts';
+import { ASK_AGS, httpAnswer, sayAndClose, type Remedy } from './front/answers.ts';
 import { createAsks, type Ask } from './asks.ts';
-import type { Authority } from './certificate.ts';
-import { createDialer, type DialUpstream } from './dial.ts';
-import { serveEndpoint, serveTls, serveWeb } from './doors.ts';
-import { serveProxy } from './front.ts';
-import type { LiveSecret } from './intercept.ts';
+import type { Authority } from './intercept/certificate.ts';
+import { createDialer, type DialUpstream } from './dial/dial.ts';
+import { serveEndpoint, serveTls, serveWeb } from './front/name-listeners.ts';
+import { serveProxy } from './front/front.ts';
+import type { LiveSecret } from './intercept/intercept.ts';
 import { createBudget, type Refusal } from './limits.ts';
-import { createNames, type Names } from './names.ts';
-import { createPassages, GONE } from './passage.ts';
-import { openOrigin } from './own-buffer.ts';
-import { createResolver } from './resolve.ts';
+import { createNames, type Names } from './front/names.ts';
+import { createPassages, GONE } from './authorize.ts';
+import { openOrigin } from './front/own-buffer.ts';
+import { createResolver } from './dial/resolve.ts';
 import { compileRules, type Verdict } from './rules.ts';
-import { SOCKS, socksReply } from './socks5.ts';
-import { createTravel, gone } from './travel.ts';
+import { SOCKS, socksReply } from './front/socks5.ts';
+import { createTravel, gone } from './carry.ts';
 import { carry } from './tunnel.ts';
-import { createVisits, type Visit } from './visit.ts';
+import { createVisits, type Visit } from './connection.ts';
 
 /** A secret whose value is known, and where it may go. */
 export interface BoundSecret extends LiveSecret {

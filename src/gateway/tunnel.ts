@@ -3,11 +3,11 @@
 // Invariant: on port 443 nothing reaches the origin before a ClientHello for exactly this host has been seen; on others,
 // where an origin may be the one to speak first, TLS for another host reaches it no more than here.
 import { canonicalHost, readBareHost } from '../protocol/host-name.ts';
-import { readClientHello } from './client-hello.ts';
-import { readFirst } from './first-bytes.ts';
-import type { Opened } from './passage.ts';
-import { relay } from './relay.ts';
-import type { Visit } from './visit.ts';
+import { readClientHello } from './front/client-hello.ts';
+import { readFirst } from './front/first-bytes.ts';
+import type { Opened } from './authorize.ts';
+import { relay } from './front/relay.ts';
+import type { Visit } from './connection.ts';
 
 /** `first`: what the client has sent already. */
 export function carry(

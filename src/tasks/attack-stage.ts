@@ -22,7 +22,7 @@ import {
 import { DOMAIN, openOrigin, type Origin } from '../attacks/origin.ts';
 import { SPY } from '../attacks/table-services.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
-import { createAuthority, type Authority } from '../gateway/certificate.ts';
+import { createAuthority, type Authority } from '../gateway/intercept/certificate.ts';
 import { commitSample } from '../git/staging/sample-repository.ts';
 import { removeTree } from '../lib/files.ts';
 import { STAGE_PREFIX } from '../store/layout.ts';

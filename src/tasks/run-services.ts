@@ -5,7 +5,7 @@ import { mkdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { ServiceStatus } from '../protocol/service.ts';
 import { isDiskFull } from '../lib/error-code.ts';
-import { relay } from '../gateway/relay.ts';
+import { relay } from '../gateway/front/relay.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import { writeServices } from '../store/service-files.ts';
 import { kindOf, type ComposedService, type PlannedService } from './planned-services.ts';

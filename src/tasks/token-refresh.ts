@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import type { LoginSource, TokenRefresh } from '../protocol/network.ts';
 import { tryLock } from '../lib/process/lock.ts';
-import type { Post } from '../gateway/post.ts';
+import type { Post } from '../gateway/dial/post.ts';
 import { readTokens, writeTokens, type Tokens } from '../store/credentials.ts';
 
 export interface RefreshDeps {

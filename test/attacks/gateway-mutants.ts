@@ -202,7 +202,7 @@ const BY_HAND: readonly Mutant[] = [
 
 /** One for each block of addresses for special purposes. Those of IPv6 but one lie outside of what is routed at all. */
 function blocks(): Mutant[] {
-  const source = readFileSync(new URL('../../src/gateway/address.ts', import.meta.url), 'utf8');
+  const source = readFileSync(new URL('../../src/gateway/dial/address.ts', import.meta.url), 'utf8');
   const lines = [...source.matchAll(/^ {4}\['([0-9.]+\/\d+|2001::\/23)', '[^']+'\],\n/gm)];
   return lines
     .map(([line, block = '']) =>

@@ -12,7 +12,7 @@ import { breaches, type Attack, type Places } from '../../src/attacks/attack.ts'
 import { attackedNetwork } from '../../src/attacks/attacked-network.ts';
 import { batchInput, batchProgram, parseAnswers } from '../../src/attacks/batch.ts';
 import { DOMAIN, openOrigin } from '../../src/attacks/origin.ts';
-import { createAuthority, type Authority } from '../../src/gateway/certificate.ts';
+import { createAuthority, type Authority } from '../../src/gateway/intercept/certificate.ts';
 import type * as GatewayModule from '../../src/gateway/gateway.ts';
 import type { GatewayDoor, GatewayInput } from '../../src/gateway/gateway.ts';
 import { LIMITS, rulesOf } from '../gateway/fixture.ts';

@@ -1,6 +1,6 @@
 // test/gateway/address.test.ts: which addresses a name may lead to.
 import { expect, test } from 'vitest';
-import { createGuard, parseBlock } from '../../src/gateway/address.ts';
+import { createGuard, parseBlock } from '../../src/gateway/dial/address.ts';
 
 const guard = createGuard({ granted: [], ownAddresses: () => ['151.101.2.9', '2a01:4f8::7%eth0', '2002:808:808::9'] });
 

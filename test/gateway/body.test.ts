@@ -1,9 +1,9 @@
 // Where a body ends, and secrets that pass in it (attacks A61, A139).
 import { describe, expect, test } from 'vitest';
-import { createBody } from '../../src/gateway/body.ts';
-import type { Framing } from '../../src/gateway/head.ts';
-import { createRedactor } from '../../src/gateway/redact.ts';
-import { readResponseHead } from '../../src/gateway/response-head.ts';
+import { createBody } from '../../src/gateway/intercept/body.ts';
+import type { Framing } from '../../src/gateway/intercept/head.ts';
+import { createRedactor } from '../../src/gateway/intercept/redact.ts';
+import { readResponseHead } from '../../src/gateway/intercept/response-head.ts';
 
 /** What came through, cut into pieces of a size. */
 function pass(framing: Framing, text: string, size: number): { used: string; data: string; rest: string } | string {

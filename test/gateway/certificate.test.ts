@@ -9,8 +9,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { connect, createServer, type TLSSocket } from 'node:tls';
 import { afterAll, expect, test } from 'vitest';
-import { type Authority, createAuthority } from '../../src/gateway/certificate.ts';
-import { combinedBundle, javaTrustOptions, javaTrustStore, trustEnvironment } from '../../src/gateway/trust-store.ts';
+import { type Authority, createAuthority } from '../../src/gateway/intercept/certificate.ts';
+import {
+  combinedBundle,
+  javaTrustOptions,
+  javaTrustStore,
+  trustEnvironment,
+} from '../../src/gateway/intercept/trust-store.ts';
 
 const run = promisify(execFile);
 const directory = mkdtempSync(join(tmpdir(), 'ags-certificate-'));

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { connect, type ConnectionOptions } from 'node:tls';
 import { describe, expect, test } from 'vitest';
-import { readClientHello } from '../../src/gateway/client-hello.ts';
+import { readClientHello } from '../../src/gateway/front/client-hello.ts';
 
 const plain = await greeting({ servername: 'example.com', ALPNProtocols: ['h2', 'http/1.1'] });
 

@@ -4,9 +4,15 @@ import { connect, Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import { createGuard } from '../../src/gateway/address.ts';
-import { createDialer, type Dialed, type Dialer, type DialTarget, type DialUpstream } from '../../src/gateway/dial.ts';
-import { createResolver } from '../../src/gateway/resolve.ts';
+import { createGuard } from '../../src/gateway/dial/address.ts';
+import {
+  createDialer,
+  type Dialed,
+  type Dialer,
+  type DialTarget,
+  type DialUpstream,
+} from '../../src/gateway/dial/dial.ts';
+import { createResolver } from '../../src/gateway/dial/resolve.ts';
 import { startNameServer, type Given, type NameServer } from './name-server.ts';
 import { startEcho, startHttpProxy, startScripted, startSocksProxy, type Listening } from './proxies.ts';
 

@@ -2,7 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
 import { connect as tlsConnect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import { createAuthority, type Authority } from '../../src/gateway/certificate.ts';
+import { createAuthority, type Authority } from '../../src/gateway/intercept/certificate.ts';
 import { createGateway, type Gateway, type GatewayDoor, type GatewayInput } from '../../src/gateway/gateway.ts';
 import type { Decision, NetworkPolicy, NetworkRule } from '../../src/protocol/network.ts';
 import { parseRule } from '../../src/protocol/network-rule.ts';

@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage, METHODS } from 'node:http';
 import { connect } from 'node:net';
 import { Duplex } from 'node:stream';
 import { expect, test } from 'vitest';
-import { createBody } from '../../src/gateway/body.ts';
-import { readClientHello } from '../../src/gateway/client-hello.ts';
-import { readRequestHead, type RequestHead } from '../../src/gateway/request-head.ts';
+import { createBody } from '../../src/gateway/intercept/body.ts';
+import { readClientHello } from '../../src/gateway/front/client-hello.ts';
+import { readRequestHead, type RequestHead } from '../../src/gateway/intercept/request-head.ts';
 import { stage } from './intercept-fixture.ts';
 
 const ROUNDS = process.env['AGS_FUZZ'] === '1' ? 1_000_000 : process.env['CI'] === undefined ? 100_000 : 300_000;

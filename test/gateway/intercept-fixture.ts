@@ -7,8 +7,13 @@ import {
   type ConnectionOptions,
   type TLSSocket,
 } from 'node:tls';
-import { type Authority, createAuthority } from '../../src/gateway/certificate.ts';
-import { intercept, type InterceptInput, type LiveSecret, type RequestInfo } from '../../src/gateway/intercept.ts';
+import { type Authority, createAuthority } from '../../src/gateway/intercept/certificate.ts';
+import {
+  intercept,
+  type InterceptInput,
+  type LiveSecret,
+  type RequestInfo,
+} from '../../src/gateway/intercept/intercept.ts';
 
 export const inside = createAuthority({ commonName: 'ags test', days: 2, now: new Date() });
 export const outside = createAuthority({ commonName: 'test roots', days: 2, now: new Date() });

@@ -2,7 +2,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { echo, ok, outside, replies, secret, stage } from './intercept-fixture.ts';
-import { createAuthority } from '../../src/gateway/certificate.ts';
+import { createAuthority } from '../../src/gateway/intercept/certificate.ts';
 
 const REAL = secret().value;
 const PLACEHOLDER = secret().placeholder;

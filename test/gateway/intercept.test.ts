@@ -5,7 +5,7 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, test } from 'vitest';
-import { createAuthority } from '../../src/gateway/certificate.ts';
+import { createAuthority } from '../../src/gateway/intercept/certificate.ts';
 import { echo, inside, ok, replies, stage } from './intercept-fixture.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: origin.test\r\n\r\n';

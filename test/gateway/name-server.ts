@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { addressBytes } from '../../src/gateway/address.ts';
+import { addressBytes } from '../../src/gateway/dial/address.ts';
 
 export interface Given {
   readonly addresses?: readonly string[];

@@ -1,6 +1,6 @@
 // test/gateway/names.test.ts: what the name service inside answers.
 import { expect, test } from 'vitest';
-import { createNames } from '../../src/gateway/names.ts';
+import { createNames } from '../../src/gateway/front/names.ts';
 
 const make = (): ReturnType<typeof createNames> =>
   createNames({

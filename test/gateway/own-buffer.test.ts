@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { connect, createServer, Socket, type AddressInfo } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { giveBuffer, openOrigin, tryOut } from '../../src/gateway/own-buffer.ts';
-import { relay } from '../../src/gateway/relay.ts';
+import { giveBuffer, openOrigin, tryOut } from '../../src/gateway/front/own-buffer.ts';
+import { relay } from '../../src/gateway/front/relay.ts';
 
 /** Of whoever waits on a machine that is busy elsewhere. */
 const PATIENT = { timeout: 20_000 };

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { openOrigin } from '../../src/gateway/own-buffer.ts';
-import { relay } from '../../src/gateway/relay.ts';
+import { openOrigin } from '../../src/gateway/front/own-buffer.ts';
+import { relay } from '../../src/gateway/front/relay.ts';
 
 /** Both ends of a connection; the first was made by `open`. */
 async function pair(open: (port: number) => Socket): Promise<[near: Socket, far: Socket]> {

@@ -1,6 +1,6 @@
 // What an agent writes as a request must mean one thing only (attacks A61, A62).
 import { describe, expect, test } from 'vitest';
-import { headerValues, readRequestHead } from '../../src/gateway/request-head.ts';
+import { headerValues, readRequestHead } from '../../src/gateway/intercept/request-head.ts';
 
 function read(text: string): ReturnType<typeof readRequestHead> {
   return readRequestHead(Buffer.from(text, 'latin1'));

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import { createHostsFile } from '../../src/gateway/hosts-file.ts';
-import { createResolver, type Resolver } from '../../src/gateway/resolve.ts';
+import { createHostsFile } from '../../src/gateway/dial/hosts-file.ts';
+import { createResolver, type Resolver } from '../../src/gateway/dial/resolve.ts';
 import { startNameServer, type Given, type NameServer } from './name-server.ts';
 
 const cleanups: (() => unknown)[] = [];

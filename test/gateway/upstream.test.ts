@@ -1,7 +1,7 @@
 // test/gateway/upstream.test.ts: connections through proxies of our own, good ones and bad ones.
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { connectThrough, type ProxyAccess, type Through } from '../../src/gateway/upstream.ts';
+import { connectThrough, type ProxyAccess, type Through } from '../../src/gateway/dial/upstream.ts';
 import { startEcho, startHttpProxy, startScripted, startSocksProxy, type Listening } from './proxies.ts';
 
 const cleanups: (() => unknown)[] = [];

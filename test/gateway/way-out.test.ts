@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createWayOut, type WayOut } from '../../src/gateway/way-out.ts';
+import { createWayOut, type WayOut } from '../../src/gateway/dial/way-out.ts';
 import { createWorld, ORIGIN, type World } from './fixture.ts';
 
 let world: World;

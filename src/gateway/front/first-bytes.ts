@@ -1,0 +1,33 @@
+// gateway/front/first-bytes.ts: read from a socket until there is enough to decide, and then not a byte more.
+// Invariant: whoever ends before that is closed.
+import type { Socket } from 'node:net';
+
+/**
+ * `look` gets everything so far, and how much of it it has seen before. null: more is needed; otherwise what to do now,
+ * with the socket paused.
+ */
+export function readFirst(
+  socket: Socket,
+  before: Buffer,
+  look: (bytes: Buffer, seen: number) => (() => void) | null,
+): void {
+  const next = before.length > 0 ? look(before, 0) : null;
+  if (next !== null) return next();
+  let bytes = before;
+  const onData = (chunk: Buffer): void => {
+    const seen = bytes.length;
+    bytes = seen === 0 ? chunk : Buffer.concat([bytes, chunk]);
+    const goOn = look(bytes, seen);
+    if (goOn === null) return;
+    socket.off('data', onData);
+    socket.off('end', onEnd);
+    socket.pause();
+    goOn();
+  };
+  const onEnd = (): void => void socket.destroy();
+  // It may have ended while it was paused.
+  if (socket.readableEnded) return onEnd();
+  socket.on('data', onData);
+  socket.on('end', onEnd);
+  socket.resume();
+}

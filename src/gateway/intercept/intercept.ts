@@ -1,0 +1,341 @@
+// gateway/intercept/intercept.ts: looks into the requests to one host: ends the client's TLS, judges every request, sends it on over a
+// TLS connection of its own, with secrets that the client never sees. Plain http:// is read by the same eyes.
+// Invariants: no byte goes to the origin that is not part of a request that was understood and allowed. Secrets go to the
+// verified host only. After a mistake of either side the connection ends; it never goes on half understood.
+import type { Socket } from 'node:net';
+import { AgsError } from '../../protocol/errors.ts';
+import { hostAndPort } from '../../protocol/host-name.ts';
+import { httpAnswer } from '../front/answers.ts';
+import { createBody } from './body.ts';
+import { readHead, send } from './byte-source.ts';
+import type { Authority } from './certificate.ts';
+import { judge } from './judge.ts';
+import { createRedactor } from './redact.ts';
+import { readRequestHead, type RequestHead } from './request-head.ts';
+import { expectsContinue, type LiveSecret, presentSecrets, type Rewritten, secretForms } from './request-rewrite.ts';
+import { type Relayed, relayResponse } from './response-relay.ts';
+import { closeGently, type Dialled, type End, openClient, openOrigin } from './secure-ends.ts';
+import { tunnel } from './web-socket.ts';
+
+export type { LiveSecret } from './request-rewrite.ts';
+
+export interface InterceptInput {
+  /** The sandbox's side, paused, made with `allowHalfOpen`. */
+  readonly client: Socket;
+  /** Bytes that were read from it already. */
+  readonly first: Buffer;
+  /** How the origin is spoken to. The client speaks TLS if there is an `authority`, and plain HTTP otherwise. */
+  readonly upstream: 'https' | 'http';
+  readonly host: string;
+  readonly port: number;
+  readonly authority: Authority | null;
+  /** Trusted for the origin, in PEM. The same array for all connections: it is read once. */
+  readonly roots: readonly string[];
+  /** Opens the checked TCP connection to the origin. */
+  dial(): Promise<Dialled>;
+  /** Null: allowed; otherwise the sentence for the 403. Asked for every request, with a path in one spelling. */
+  decide(method: string, path: string): string | null;
+  readonly secrets: readonly LiveSecret[];
+  /** Of an endpoint: what stands before the path and is taken off; otherwise ''. */
+  readonly basePath: string;
+  /** False: the budget is spent, and the connection ends. */
+  count(direction: 'out' | 'in', bytes: number): boolean;
+  onRequest(info: RequestInfo): void;
+  /** Nothing is decided by the path, so it is sent as it was written. */
+  readonly anyPath: boolean;
+  /** A proxy's client may ask for another host next: the connection ends with the answer. */
+  readonly single: boolean;
+  /** How long a head may take to arrive; 30 s if not given. */
+  readonly headMs?: number;
+  /** How long a connection may ask for nothing; 5 minutes if not given. */
+  readonly idleMs?: number;
+}
+
+export interface RequestInfo {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number | null;
+  readonly refused: string | null;
+  readonly bytesOut: number;
+  readonly bytesIn: number;
+  readonly ms: number;
+}
+
+interface Line {
+  readonly input: InterceptInput;
+  readonly client: End;
+  origin: End | null;
+  /** Ends a connection that asks for nothing. */
+  idle: NodeJS.Timeout | null;
+  isIdle: boolean;
+}
+
+/** What became of one request; `kept`: the connection can carry another. */
+interface Outcome {
+  readonly status: number | null;
+  readonly refused: string | null;
+  readonly kept: boolean;
+}
+
+interface Tally {
+  out: number;
+  in: number;
+}
+
+const HEAD_MS = 30_000;
+const IDLE_MS = 300_000;
+const HALF_CLOSED_MS = 120_000;
+
+/** Resolves when the connection is over; never rejects. */
+export async function intercept(input: InterceptInput): Promise<void> {
+  let line: Line | null = null;
+  try {
+    const client = openClient(input.client, input.first, input.authority, input.host);
+    line = { input, client, origin: null, idle: null, isIdle: false };
+    client.socket.once('close', () => line?.origin?.socket.destroy());
+    // Who has said all it wanted may still listen; who is gone is noticed when something is sent, or then.
+    client.socket.once('end', () => client.socket.setTimeout(HALF_CLOSED_MS, () => client.socket.destroy()));
+    for (let served = 0; await serveNext(line, served); served += 1);
+    line.origin?.socket.destroy();
+    await closeGently(client);
+  } catch {
+    // A mistake of ours ends this connection and no other.
+  } finally {
+    if (line !== null) clearTimeout(line.idle ?? undefined);
+    input.client.destroy();
+  }
+}
+
+async function serveNext(line: Line, served: number): Promise<boolean> {
+  const { input, client } = line;
+  const result = await nextHead(line, served);
+  if (result === null) return false;
+  const started = performance.now();
+  const tally: Tally = { out: 0, in: 0 };
+  if (result.kind === 'bad') {
+    const outcome = await refuse(client, null, result.status, `ags refuses this request: ${result.problem}.`);
+    tell(input, '-', '-', outcome, tally, started);
+    return false;
+  }
+  const head = input.single ? { ...result.head, keepAlive: false } : result.head;
+  // Most never expire, and then there is nothing to wait for.
+  const expires = input.secrets.some(({ renew }) => renew !== undefined);
+  const secrets = expires ? await presentSecrets(input.secrets).catch(sentenceOf) : input.secrets;
+  if (typeof secrets === 'string') {
+    const outcome = await refuse(client, { ...head, keepAlive: false }, 401, secrets);
+    tell(input, head.method, '-', outcome, tally, started);
+    return false;
+  }
+  const judged = judge(expires ? { ...input, secrets } : input, head);
+  const outcome =
+    'sentence' in judged
+      ? await refuse(client, head, judged.status, judged.sentence)
+      : await exchange(line, { head, tally, secrets, request: judged.request, upgrade: judged.upgrade });
+  tell(input, head.method, judged.path, outcome, tally, started);
+  return outcome.kept;
+}
+
+function tell(
+  input: InterceptInput,
+  method: string,
+  path: string,
+  { status, refused }: Outcome,
+  tally: Tally,
+  started: number,
+): void {
+  const ms = Math.round(performance.now() - started);
+  input.onRequest({ method, path, status, refused, bytesOut: tally.out, bytesIn: tally.in, ms });
+}
+
+function sentenceOf(error: unknown): string {
+  return `ags cannot sign this request in: ${error instanceof AgsError ? `${error.message} ${error.hint ?? ''}` : 'an error of its own.'}`;
+}
+
+async function nextHead(line: Line, served: number): ReturnType<typeof readHead<RequestHead>> {
+  const limit = line.input.headMs ?? HEAD_MS;
+  const giveUp = (): unknown => line.client.socket.destroy();
+  let timer: NodeJS.Timeout | undefined;
+  if (served === 0) timer = setTimeout(giveUp, limit);
+  else awaitNext(line);
+  const result = await readHead(line.client.source, readRequestHead, () => {
+    line.isIdle = false;
+    clearTimeout(timer);
+    timer = setTimeout(giveUp, limit);
+  });
+  line.isIdle = false;
+  if (timer !== undefined) clearTimeout(timer);
+  return result;
+}
+
+/** One timer for all requests of a connection: making one costs more than winding it up. */
+function awaitNext(line: Line): void {
+  line.isIdle = true;
+  if (line.idle !== null) return void line.idle.refresh();
+  line.idle = setTimeout(() => line.isIdle && line.client.socket.destroy(), line.input.idleMs ?? IDLE_MS);
+}
+
+interface Exchange {
+  readonly head: RequestHead;
+  readonly secrets: readonly LiveSecret[];
+  readonly tally: Tally;
+  readonly request: Rewritten;
+  readonly upgrade: boolean;
+}
+
+async function exchange(line: Line, given: Exchange): Promise<Outcome> {
+  const { client, input } = line;
+  const { head } = given;
+  const kept = line.origin !== null && line.origin.source.state === 'open' && !line.origin.source.waiting;
+  const origin = kept ? line.origin : await openAnew(line);
+  if (origin === null) return lost;
+  if ('reason' in origin) return refuse(client, head, origin.status, origin.reason);
+  const { relayed, upload } = await transfer(line, origin, given);
+  if (relayed.kind === 'passed')
+    return { status: relayed.status, refused: null, kept: relayed.kept && upload.state === 'sent' };
+  if (relayed.kind === 'switched') return { status: relayed.status, refused: null, kept: false };
+  origin.socket.destroy();
+  line.origin = null;
+  if (relayed.kind === 'broken' || upload.state === 'client gone') {
+    client.socket.destroy();
+    return { ...lost, status: relayed.kind === 'broken' ? relayed.status : null };
+  }
+  // An origin may close a kept connection at any moment; then nothing of the request was looked at.
+  const again = kept && relayed.problem === null && head.body.kind === 'none' && SAFE.includes(head.method);
+  if (again && client.source.state !== 'broken') return exchange(line, given);
+  const place = hostAndPort(input.host, input.port);
+  if (upload.state === 'spent') {
+    return refuse(
+      client,
+      { ...head, keepAlive: false },
+      403,
+      `ags has closed the connection to ${place}: the budget of bytes is spent.`,
+    );
+  }
+  if (upload.problem !== null) return refuse(client, head, 400, `ags refuses this request: ${upload.problem}.`);
+  return refuse(
+    client,
+    head,
+    502,
+    `ags got no answer from ${place}: ${relayed.problem ?? 'it closed the connection'}.`,
+  );
+}
+
+const lost: Outcome = { status: null, refused: null, kept: false };
+const SAFE: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
+
+async function openAnew(line: Line): Promise<End | null | Extract<Dialled, { kind: 'refused' }>> {
+  line.origin?.socket.destroy();
+  line.origin = null;
+  const opened = await openOrigin(line.input, () => line.input.dial());
+  if (opened.kind === 'refused') return opened;
+  line.origin = opened.end;
+  if (!line.client.socket.destroyed) return opened.end;
+  opened.end.socket.destroy();
+  return null;
+}
+
+interface Upload {
+  state: 'sending' | 'sent' | 'client gone' | 'origin gone' | 'bad' | 'spent';
+  problem: string | null;
+}
+
+/** Both ways at a time: an answer may come before the request has been sent wholly. */
+async function transfer(line: Line, origin: End, given: Exchange): Promise<{ relayed: Relayed; upload: Upload }> {
+  const { input, client } = line;
+  const { head, tally } = given;
+  const { secrets } = given;
+  const redactor = secrets.length === 0 ? null : createRedactor(secretForms(secrets, given.request.hide));
+  const upload: Upload = { state: 'sending', problem: null };
+  const uploading = sendRequest(line, origin, given, upload);
+  const count = (direction: 'in' | 'out', bytes: number): boolean => {
+    tally[direction] += bytes;
+    if (input.count(direction, bytes)) return true;
+    upload.state = 'spent';
+    return false;
+  };
+  const relayed = await relayResponse({
+    source: origin.source,
+    method: head.method,
+    version: head.version,
+    upgrade: given.upgrade,
+    last: !head.keepAlive || client.source.state !== 'open',
+    redactor,
+    write: (bytes) => send(client.socket, bytes),
+    count: (bytes) => count('in', bytes),
+  });
+  if (relayed.kind === 'switched') await tunnel(client, origin, redactor, count);
+  // Whoever was told the end before it sent its body may send it or not: nobody knows where the next request begins.
+  if (relayed.kind === 'passed' && relayed.kept && upload.state === 'sending' && !expectsContinue(head)) {
+    const giveUp = (): void => void client.socket.destroy();
+    client.socket.setTimeout(HEAD_MS, giveUp);
+    await uploading;
+    client.socket.setTimeout(0, giveUp);
+  }
+  return { relayed, upload };
+}
+
+// Not awaited at once, so it may not reject; whatever goes wrong there ends the exchange.
+async function sendRequest(line: Line, origin: End, given: Exchange, upload: Upload): Promise<void> {
+  try {
+    const { head, request } = given;
+    const bodiless = head.body.kind === 'none' || (head.body.kind === 'length' && head.body.bytes === 0);
+    // Most requests; nothing of this has to wait for anything.
+    const problem = bodiless
+      ? passOut(line, origin, given, request.bytes)
+      : await sendWithBody(line, origin, given, upload);
+    upload.state = (problem instanceof Promise ? await problem : problem) ?? 'sent';
+    // The response will not come, and whoever waits for it is told so by this.
+    if (upload.state !== 'sent') origin.socket.destroy();
+  } catch {
+    origin.socket.destroy();
+  }
+}
+
+type Stopped = Exclude<Upload['state'], 'sending' | 'sent'> | null;
+
+/** Null: all of it has gone. */
+async function sendWithBody(line: Line, origin: End, given: Exchange, upload: Upload): Promise<Stopped> {
+  const { source } = line.client;
+  const body = createBody(given.head.body);
+  let before: Buffer | null = given.request.bytes;
+  for (let done = false; !done || before !== null; before = null) {
+    let bytes = before ?? EMPTY;
+    // Without its body's beginning at hand, the head goes alone: the client may wait for an answer to it.
+    if (before === null || source.waiting) {
+      const next = source.read();
+      const chunk = next instanceof Promise ? await next : next;
+      if (chunk === null) return 'client gone';
+      const taken = body.take(chunk);
+      if ('bad' in taken) {
+        upload.problem = taken.bad;
+        return 'bad';
+      }
+      source.unread(taken.rest);
+      done = taken.done;
+      bytes = before === null ? taken.used : Buffer.concat([before, taken.used]);
+    }
+    const passed = passOut(line, origin, given, bytes);
+    const stopped = passed instanceof Promise ? await passed : passed;
+    if (stopped !== null) return stopped;
+  }
+  return null;
+}
+
+function passOut({ input }: Line, origin: End, { tally }: Exchange, bytes: Buffer): Stopped | Promise<Stopped> {
+  tally.out += bytes.length;
+  if (!input.count('out', bytes.length)) return 'spent';
+  const sent = send(origin.socket, bytes);
+  if (sent instanceof Promise) return sent.then((taken) => (taken ? null : 'origin gone'));
+  return sent ? null : 'origin gone';
+}
+
+const EMPTY = Buffer.alloc(0);
+
+async function refuse(client: End, head: RequestHead | null, status: number, sentence: string): Promise<Outcome> {
+  // A request that was not understood is the last one.
+  const understood = head !== null && status !== 400 && status !== 421;
+  const kept = understood && head.keepAlive && head.body.kind === 'none' && client.source.state === 'open';
+  const text = httpAnswer(status, sentence, { kept, bare: head?.method === 'HEAD' });
+  const sent = await send(client.socket, Buffer.from(text, 'latin1'));
+  return { status, refused: sentence, kept: kept && sent };
+}

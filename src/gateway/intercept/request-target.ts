@@ -1,0 +1,99 @@
+// gateway/intercept/request-target.ts: which path of which host a request asks for, in one spelling.
+// Invariant: the path that is decided about is the path that is sent, and a path that servers read in different ways is
+// refused. What a server could still read in two ways is decided about in both.
+import { canonicalHost, hostAndPort, hostInUrl } from '../../protocol/host-name.ts';
+import { headerValues, type RequestHead } from './request-head.ts';
+
+export interface Place {
+  /** That of the origin. */
+  readonly upstream: 'https' | 'http';
+  readonly host: string;
+  readonly port: number;
+  /** Not empty: a loopback endpoint, where the client names the endpoint and the host is ours to say. */
+  readonly basePath: string;
+  /** Nothing is decided by the path, so it is sent as it was written. */
+  readonly anyPath: boolean;
+}
+
+export type Target =
+  | { readonly kind: 'target'; readonly path: string; readonly readings: readonly string[]; readonly query: string }
+  | { readonly kind: 'refused'; readonly status: 400 | 404 | 421; readonly problem: string };
+
+export function readTarget(head: RequestHead, place: Place): Target {
+  const [host = ''] = headerValues(head, 'host');
+  if (place.basePath === '' && !isPlace(host, place)) return elsewhere;
+  const absolute = /^([A-Za-z]+):\/\/([^/?]*)(.*)$/.exec(head.target);
+  if (
+    absolute !== null &&
+    (place.basePath !== '' || absolute[1]?.toLowerCase() !== place.upstream || !isPlace(absolute[2] ?? '', place))
+  ) {
+    return elsewhere;
+  }
+  const local = absolute === null ? head.target : (absolute[3] ?? '').replace(/^(?!\/)/, '/');
+  if (!local.startsWith('/')) return refused('its target is not a path');
+  const mark = local.indexOf('?');
+  const written = mark === -1 ? local : local.slice(0, mark);
+  const query = mark === -1 ? '' : local.slice(mark);
+  if (local.includes('#')) return refused('its target has a fragment');
+  const inside = stripBase(written, place.basePath);
+  if (inside === null) return { kind: 'refused', status: 404, problem: 'nothing is served there' };
+  if (place.anyPath || PLAIN.test(inside)) return { kind: 'target', path: inside, readings: [inside], query };
+  const problem = pathProblem(inside);
+  if (problem !== null) return refused(problem);
+  const path = inside.replaceAll(/%[0-9a-f]{2}/gi, plainOrUpper);
+  return { kind: 'target', path, readings: readingsOf(path), query };
+}
+
+/** Of characters that mean nothing but themselves, and no part empty or beginning with a dot: nobody reads it in another way. */
+const PLAIN = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+\/?$/;
+
+const elsewhere: Target = { kind: 'refused', status: 421, problem: 'it names another host than the connection does' };
+
+// Some servers take %2F for "/", and some cut off what follows a ";" in a part.
+function readingsOf(path: string): readonly string[] {
+  if (!path.includes('%2F') && !path.includes(';') && !path.includes('%3B')) return [path];
+  const decoded = path.replaceAll('%2F', '/');
+  const cut = (text: string): string => text.replaceAll(/(?:;|%3B)[^/]*/g, '');
+  return [...new Set([path, decoded, cut(path), cut(decoded)])];
+}
+
+function refused(problem: string): Target {
+  return { kind: 'refused', status: 400, problem };
+}
+
+/** As it stands in a `Host`. */
+export function writtenHost({ upstream, host, port }: Place): string {
+  return port === USUAL[upstream] ? hostInUrl(host) : hostAndPort(host, port);
+}
+
+const USUAL = { https: 443, http: 80 } as const;
+
+function isPlace(text: string, place: Place): boolean {
+  if (text === writtenHost(place)) return true;
+  const usual = USUAL[place.upstream];
+  const [, name = '', digits] = /^(\[[^\]]*\]|[^:]*)(?::([1-9][0-9]{0,4}))?$/.exec(text) ?? [];
+  return canonicalHost(name)?.host === place.host && Number(digits ?? usual) === place.port;
+}
+
+function stripBase(path: string, basePath: string): string | null {
+  if (basePath === '') return path;
+  if (path === basePath) return '/';
+  return path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : null;
+}
+
+function pathProblem(path: string): string | null {
+  if (path.includes('\\') || /%5c/i.test(path)) return 'its path has a backslash';
+  if (/%(?![0-9a-f]{2})/i.test(path)) return 'its path has a "%" that stands for nothing';
+  if (/%[01][0-9a-f]|%7f/i.test(path)) return 'its path has a control character';
+  if (/%2e|%25(?:2e|2f|5c)/i.test(path)) return 'its path has a dot or a slash that is written as something else';
+  const parts = path.slice(1).split(/\/|%2f/i);
+  if (parts.slice(0, -1).includes('')) return 'its path has an empty part';
+  // Some servers cut what follows a ";" off before they look at the dots.
+  return parts.some((part) => /^\.{1,2}(?:;|$)/.test(part)) ? 'its path has "." or ".." as a part' : null;
+}
+
+// %61 is "a" to every server: decided about and sent as such.
+function plainOrUpper(written: string): string {
+  const character = String.fromCharCode(Number.parseInt(written.slice(1), 16));
+  return /[A-Za-z0-9_~-]/.test(character) ? character : written.toUpperCase();
+}

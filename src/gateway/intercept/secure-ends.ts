@@ -1,0 +1,112 @@
+// gateway/intercept/secure-ends.ts: the two TLS connections of an intercepted one: towards the client we are the host, towards the
+// host we are a client that trusts the machine's roots.
+// Invariant: an origin whose certificate is not valid for the host gets not a byte of a request. Plain http:// has none, and
+// no secret ever goes there.
+import { isIP, type Socket } from 'node:net';
+import { connect, createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
+import { hostAndPort } from '../../protocol/host-name.ts';
+import { LINGER_MS } from '../front/answers.ts';
+import { createSource, type Source } from './byte-source.ts';
+import type { Authority } from './certificate.ts';
+
+export interface End {
+  readonly socket: Socket;
+  readonly source: Source;
+}
+
+/** `first` are bytes that were read from the client already. */
+export function openClient(client: Socket, first: Buffer, authority: Authority | null, host: string): End {
+  client.setNoDelay(true);
+  if (authority === null) return { socket: client, source: createSource(client, first) };
+  if (first.length > 0) client.unshift(first);
+  client.on('error', () => undefined);
+  const socket = new TLSSocket(client, {
+    isServer: true,
+    secureContext: authority.contextFor(host),
+    ALPNProtocols: ['http/1.1'],
+  });
+  // Without a server around it, a socket reports what breaks after the handshake here only.
+  socket.on('_tlsError', () => socket.destroy());
+  return { socket, source: createSource(socket) };
+}
+
+export type Dialled =
+  | { readonly kind: 'open'; readonly socket: Socket }
+  | { readonly kind: 'refused'; readonly status: number; readonly reason: string };
+
+export type Opened = { readonly kind: 'open'; readonly end: End } | Extract<Dialled, { kind: 'refused' }>;
+
+const HANDSHAKE_MS = 30_000;
+
+export async function openOrigin(
+  to: { host: string; port: number; upstream: 'https' | 'http'; roots: readonly string[] },
+  dial: () => Promise<Dialled>,
+): Promise<Opened> {
+  const dialled = await dial();
+  if (dialled.kind === 'refused') return dialled;
+  dialled.socket.on('error', () => undefined);
+  dialled.socket.setNoDelay(true);
+  if (to.upstream === 'http')
+    return { kind: 'open', end: { socket: dialled.socket, source: createSource(dialled.socket) } };
+  const socket = connect({
+    socket: dialled.socket,
+    host: to.host,
+    servername: isIP(to.host) === 0 ? to.host : '',
+    secureContext: contextFor(to.roots),
+    ALPNProtocols: ['http/1.1'],
+    // Said aloud: a variable of the environment changes the default.
+    rejectUnauthorized: true,
+  });
+  const problem = await handshake(socket);
+  if (problem === null) return { kind: 'open', end: { socket, source: createSource(socket) } };
+  socket.destroy();
+  const place = hostAndPort(to.host, to.port);
+  return { kind: 'refused', status: 502, reason: `There is no secure connection to ${place}: ${problem}.` };
+}
+
+/** Null: the origin has shown a valid certificate. */
+function handshake(socket: TLSSocket): Promise<string | null> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve('it did not answer in time'), HANDSHAKE_MS);
+    socket.once('secureConnect', () => settle(socket.authorized ? null : 'its certificate is not valid'));
+    socket.on('error', (error: NodeJS.ErrnoException) => settle(describe(error.code)));
+    socket.once('close', () => settle('it closed the connection'));
+    function settle(problem: string | null): void {
+      clearTimeout(timer);
+      resolve(problem);
+    }
+  });
+}
+
+// The message of such an error holds text of the other side; its code does not.
+function describe(code: string | undefined): string {
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'its certificate is for another host';
+  return code !== undefined && /^[A-Z0-9_]+$/.test(code) ? `TLS says ${code}` : 'TLS failed';
+}
+
+/** Reading all roots takes milliseconds, so once for each list. */
+const contexts = new WeakMap<readonly string[], SecureContext>();
+
+function contextFor(roots: readonly string[]): SecureContext {
+  const known = contexts.get(roots);
+  if (known !== undefined) return known;
+  // Where the machine has no list of its own, the one that Node brings counts.
+  const context = createSecureContext({ ca: roots.length > 0 ? [...roots] : undefined, minVersion: 'TLSv1.2' });
+  contexts.set(roots, context);
+  return context;
+}
+
+/** Closing while the client still sends would make its kernel throw the answer away, so what it sends is read for a while. */
+export async function closeGently(client: End): Promise<void> {
+  const { socket, source } = client;
+  if (socket.destroyed) return;
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once('close', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    socket.end();
+    source.discard();
+  });
+}

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import type { SandboxNetwork } from '../src/protocol/spec.ts';
-import { findAsker } from '../src/sandbox/asker.ts';
+import { findAsker } from '../src/sandbox/watch/connection-owner.ts';
 import { runAgain } from './conformance/again.ts';
 import { openNative } from './conformance/native-backend.ts';
 import { createPlace, ended } from './conformance/place.ts';

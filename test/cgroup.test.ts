@@ -4,8 +4,8 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { chooseCgroup, scopeArgv, type CgroupInput, type CgroupPlan } from '../src/sandbox/cgroup-plan.ts';
-import { openCgroup, removeStale, staleCgroups, type Cgroup } from '../src/sandbox/cgroup.ts';
+import { chooseCgroup, scopeArgv, type CgroupInput, type CgroupPlan } from '../src/sandbox/watch/cgroup-plan.ts';
+import { openCgroup, removeStale, staleCgroups, type Cgroup } from '../src/sandbox/watch/cgroup.ts';
 import type { Limits } from '../src/protocol/spec.ts';
 import { given, until } from './given.ts';
 

@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
-import { machineMark } from '../src/sandbox/owner.ts';
+import { machineMark } from '../src/sandbox/engine/owner.ts';
 import { ENGINE } from './conformance/docker-backend.ts';
 import { openEngine } from './conformance/engine-backend.ts';
 import { HAS_ENGINE } from './conformance/engine.ts';

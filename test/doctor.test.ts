@@ -6,7 +6,7 @@ import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { followsPlantedLinks } from '../src/sandbox/checks/planted-links.ts';
-import { findProgram, inspectHost } from '../src/sandbox/host.ts';
+import { findProgram, inspectHost } from '../src/sandbox/checks/host.ts';
 import { diagnose, type Answer, type Diagnosis } from '../src/tasks/doctor.ts';
 import type { World } from '../src/tasks/world.ts';
 import { AGS, CALLERS, createMachine, giveTo, type Caller, type Machine } from './harness.ts';

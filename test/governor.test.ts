@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { measureDisk, NOTHING } from '../src/sandbox/disk-usage.ts';
+import { measureDisk, NOTHING } from '../src/sandbox/watch/disk-usage.ts';
 import {
   allowance,
   diskBreach,
@@ -29,10 +29,10 @@ import {
   type Allowance,
   type FreeSpace,
   type Measured,
-} from '../src/sandbox/governor-rules.ts';
-import { watchSandbox, type Breach, type Watch, type WatchInput } from '../src/sandbox/governor.ts';
-import { exactMemory, parseRollup, parseStatus, quickMemory } from '../src/sandbox/memory-usage.ts';
-import { processTree, startTicks, unlessGone, walkParents } from '../src/sandbox/process-tree.ts';
+} from '../src/sandbox/watch/governor-rules.ts';
+import { watchSandbox, type Breach, type Watch, type WatchInput } from '../src/sandbox/watch/governor.ts';
+import { exactMemory, parseRollup, parseStatus, quickMemory } from '../src/sandbox/watch/memory-usage.ts';
+import { processTree, startTicks, unlessGone, walkParents } from '../src/sandbox/watch/process-tree.ts';
 import { hostPath, sandboxPath, type Limits } from '../src/protocol/spec.ts';
 import { until } from './given.ts';
 

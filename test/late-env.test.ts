@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { lateEnv } from '../src/sandbox/late-env.ts';
+import { lateEnv } from '../src/sandbox/spec/late-env.ts';
 import { CALLERS, createMachine, giveTo } from './harness.ts';
 
 test('what the loader and shells obey is given to the command alone', () => {

@@ -4,8 +4,8 @@ import { totalmem, release, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { run } from '../src/lib/process/process.ts';
-import type { CgroupPlan } from '../src/sandbox/cgroup-plan.ts';
-import { limitsInForce, prlimitArgv, type LimitHost } from '../src/sandbox/limits.ts';
+import type { CgroupPlan } from '../src/sandbox/watch/cgroup-plan.ts';
+import { limitsInForce, prlimitArgv, type LimitHost } from '../src/sandbox/watch/limits.ts';
 import type { Limits } from '../src/protocol/spec.ts';
 import { given } from './given.ts';
 

@@ -17,12 +17,12 @@ import { describe, expect, test } from 'vitest';
 import { commandLine, optionLines } from '../src/cli/plan-text.ts';
 import { shellQuote } from '../src/cli/format.ts';
 import { HOST_ROOT, hostPath, type Limits, type SandboxNetwork, type SandboxSpec } from '../src/protocol/spec.ts';
-import type { CgroupPlan } from '../src/sandbox/cgroup-plan.ts';
-import { openCgroup } from '../src/sandbox/cgroup.ts';
-import { prlimitArgv } from '../src/sandbox/limits.ts';
-import { planLaunch, type Launch, type LaunchInput } from '../src/sandbox/native-launch.ts';
+import type { CgroupPlan } from '../src/sandbox/watch/cgroup-plan.ts';
+import { openCgroup } from '../src/sandbox/watch/cgroup.ts';
+import { prlimitArgv } from '../src/sandbox/watch/limits.ts';
+import { planLaunch, type Launch, type LaunchInput } from '../src/sandbox/native/launch.ts';
 import { LAUNCHER } from '../src/sandbox/native-scripts.ts';
-import { accountFiles, NOTHING_MORE, planSandbox, type PlanInput } from '../src/sandbox/plan.ts';
+import { accountFiles, NOTHING_MORE, planSandbox, type PlanInput } from '../src/sandbox/spec/plan-sandbox.ts';
 import { plannedCgroup } from '../src/tasks/plan-view.ts';
 import { AGS, CALLERS, createMachine, type Machine } from './harness.ts';
 

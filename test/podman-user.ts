@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { userInfo } from 'node:os';
 import { createUser, type PodmanUser } from '../scripts/podman-user.mjs';
-import { findProgram } from '../src/sandbox/host.ts';
+import { findProgram } from '../src/sandbox/checks/host.ts';
 import type { Machine } from './harness.ts';
 
 export type { PodmanUser };

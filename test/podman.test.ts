@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { findEngine } from '../src/sandbox/find-engine.ts';
-import { machineMark } from '../src/sandbox/owner.ts';
+import { findEngine } from '../src/sandbox/engine/find-engine.ts';
+import { machineMark } from '../src/sandbox/engine/owner.ts';
 import { CALLERS, createMachine, giveTo, type Caller, type Machine } from './harness.ts';
 import { createPodmanUser, HAS_PODMAN, podman, type PodmanUser } from './podman-user.ts';
 

@@ -20,7 +20,7 @@ import { judge, type Expected } from '../src/sandbox/checks/evidence.ts';
 import { explainFailure, type Problem } from '../src/sandbox/checks/failure.ts';
 import { readKernelFacts } from '../src/sandbox/checks/kernel-facts.ts';
 import { explainOverlay } from '../src/sandbox/checks/overlay-reason.ts';
-import { inspectHost, installCommand, type NativeHost } from '../src/sandbox/host.ts';
+import { inspectHost, installCommand, type NativeHost } from '../src/sandbox/checks/host.ts';
 import { trySandbox, type Trial } from '../src/tasks/probe.ts';
 import { workspaceKind } from '../src/tasks/ready.ts';
 import type { World } from '../src/tasks/world.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { KernelRules } from '../src/protocol/spec.ts';
-import { assemble, engineFilter, seccompArch, seccompFilter } from '../src/sandbox/seccomp.ts';
+import { assemble, engineFilter, seccompArch, seccompFilter } from '../src/sandbox/spec/seccomp.ts';
 import {
   ALLOW,
   ARCHES,
@@ -16,8 +16,8 @@ import {
   kernelPolicy,
   LAST_SHARED,
   NUMBERS,
-} from '../src/sandbox/seccomp-table.ts';
-import type { CallName, Decision, SeccompArch } from '../src/sandbox/seccomp-table.ts';
+} from '../src/sandbox/spec/seccomp-table.ts';
+import type { CallName, Decision, SeccompArch } from '../src/sandbox/spec/seccomp-table.ts';
 
 /** 'buffer' is writable memory and 'path:x' a path: only real attempts use those. */
 type Argument = number | bigint | 'buffer' | `path:${string}`;

@@ -16,7 +16,7 @@ import { isAlive, type ProcessIdentity } from '../src/lib/process/liveness.ts';
 import { withStreams } from '../src/lib/process/process.ts';
 import { openPairs } from '../src/lib/stream/socket-pair.ts';
 import type { Sandbox } from '../src/sandbox/backend.ts';
-import { INSIDE_HOST_SCRIPT } from '../src/sandbox/inside-host.ts';
+import { INSIDE_HOST_SCRIPT } from '../src/sandbox/io/inside-host.ts';
 import { createTerminals } from '../src/server/terminal.ts';
 import { openBoundedLog } from '../src/store/bounded-log.ts';
 import { taskPaths } from '../src/store/layout.ts';

@@ -2,7 +2,7 @@
 // prints what it answered. Starting a sandbox costs more than a hundred attempts.
 // Invariants: an attempt that dies, hangs or ends its process is an answer too, and never takes the others with it. What it said counts only
 // if it came to its end, here and wherever else it had something done: one that was cut off has not been refused everything it tried.
-import { NUMBERS } from '../sandbox/seccomp-table.ts';
+import { NUMBERS } from '../sandbox/spec/seccomp-table.ts';
 import type { Attack, Places } from './attack.ts';
 
 const MARK = 'attempt';

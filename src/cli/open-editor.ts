@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { basename } from 'node:path';
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
-import { findProgram } from '../sandbox/host.ts';
+import { findProgram } from '../sandbox/checks/host.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { openTask, type OpenedTask } from '../tasks/open-task.ts';
 import { EDITORS, editorArguments, TRUST_WORDS, type Editor } from './editors.ts';

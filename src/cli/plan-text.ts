@@ -3,7 +3,7 @@
 import type { Limits, Mount, SandboxSpec } from '../protocol/spec.ts';
 import { visible } from '../lib/sanitize.ts';
 import { formatSize } from '../lib/units.ts';
-import type { LimitInForce } from '../sandbox/limits.ts';
+import type { LimitInForce } from '../sandbox/watch/limits.ts';
 import { GATE, HOLDER, ROOM, STAGE, USHER } from '../sandbox/docker-scripts.ts';
 import { INNER_USHER, KEEPER } from '../sandbox/inner-scripts.ts';
 import { LAUNCHER } from '../sandbox/native-scripts.ts';

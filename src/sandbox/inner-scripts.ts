@@ -3,7 +3,7 @@
 // Invariants: everything ends with the usher, which ends with the runner. No process that an agent can command shares a user, or a
 // user namespace, with one that holds a descriptor of ours.
 import { MEET } from './docker-scripts.ts';
-import { HALL_SUBS } from './inner-hall.ts';
+import { HALL_SUBS } from './nested/egress-network.ts';
 import { DOOR_SUBS, LOOPBACK_UP } from './script-doors.ts';
 
 /** Where the keeper finds the usher. */

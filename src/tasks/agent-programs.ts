@@ -4,8 +4,8 @@ import { accessSync, closeSync, constants, openSync, readSync, realpathSync, sta
 import { basename, join } from 'node:path';
 import type { Agent } from '../agents/agent.ts';
 import { isWithin } from '../lib/files.ts';
-import { readMachine } from '../sandbox/machine.ts';
-import { isVisible } from '../sandbox/plan.ts';
+import { readMachine } from '../sandbox/spec/machine.ts';
+import { isVisible } from '../sandbox/spec/plan-sandbox.ts';
 import { userConfig, type ProgramMount } from './apart.ts';
 import { agentInImage } from './base-image.ts';
 import { askVersion, PACKAGE } from './agent-version.ts';

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { giveTree, layerAt } from '../lib/files.ts';
 import { createPrivateGit } from '../git/private-git.ts';
-import type { MoreInside } from '../sandbox/plan.ts';
+import type { MoreInside } from '../sandbox/spec/plan-sandbox.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { PreparedLayers } from './layers.ts';
 import { borrowedObjectsOf, describeRun, shownPlaces, type RunPlan } from './prepare.ts';

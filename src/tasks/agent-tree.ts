@@ -13,7 +13,7 @@ import type { Repository } from '../git/inspect.ts';
 import { inspectName } from '../review/names.ts';
 import { ancestors } from '../review/order.ts';
 import { listUpper, type UpperEntry, type UpperListing } from '../review/upper.ts';
-import { INSIDE } from '../sandbox/question.ts';
+import { INSIDE } from '../sandbox/spec/plan-inspection.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { bytesOf, planIndex, textOf, type Entry, type Facts, type IndexPlan } from './agent-index.ts';
 import { askIgnored, captureGit, findPipes, GIT_ENV } from './capture.ts';

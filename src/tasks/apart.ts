@@ -21,7 +21,7 @@ import { loadConfig } from '../config/load.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import type { BackendChoice, EffectiveConfig } from '../config/effective.ts';
 import { giveTree, removeTree } from '../lib/files.ts';
-import { readMachine } from '../sandbox/machine.ts';
+import { readMachine } from '../sandbox/spec/machine.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { OFFLINE, prepareNetwork } from './network-plan.ts';
 import { NO_SERVICES } from './planned-services.ts';
@@ -171,7 +171,7 @@ function lookNowAndThen(dir: string, onLook: ((bytes: number) => void) | undefin
 }
 
 export async function diskUsage(directory: string): Promise<number> {
-  const { measureDisk } = await import('../sandbox/disk-usage.ts');
+  const { measureDisk } = await import('../sandbox/watch/disk-usage.ts');
   const all = { directories: [directory], pids: [], places: [], maxBytes: Infinity, maxFiles: Infinity };
   return (await measureDisk(all, new AbortController().signal))?.bytes ?? 0;
 }

@@ -13,7 +13,7 @@ import { createStaging, receivePack } from '../git/staging/staging.ts';
 import { inspectName } from '../review/names.ts';
 import { opaqueProbe, parseOpaque } from '../review/opaque.ts';
 import { listUpper, upperDirectories, UPPER_LIMITS, type UpperListing } from '../review/upper.ts';
-import { INSIDE } from '../sandbox/question.ts';
+import { INSIDE } from '../sandbox/spec/plan-inspection.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { leftOut } from './left-out.ts';
 import { listCopy } from './list-copy.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createCheckGit, packCommit } from '../git/staging/check-git.ts';
 import { setAttributes, type LayerGit } from '../git/staging/layer-git.ts';
 import { commitHas, findDelta, listIndex, writeDelta, writeWhole, type Delta } from '../git/staging/snapshot.ts';
-import { ensureWhiteout } from '../sandbox/host.ts';
+import { ensureWhiteout } from '../sandbox/checks/host.ts';
 import type { LayerFile } from '../store/layers.ts';
 import { excludeLine, hiddenAmong, prepareSnapshot, type LayersWish, type PreparedLayers } from './layers.ts';
 import type { MergedBranch } from './merge-tree.ts';

@@ -2,7 +2,7 @@
 // They get the project's network rules and none of its secrets, a home with nothing in it, and no port of this machine: what they
 // run is anybody's.
 import { mkdirSync } from 'node:fs';
-import { NOTHING_MORE } from '../sandbox/plan.ts';
+import { NOTHING_MORE } from '../sandbox/spec/plan-sandbox.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { createAgentRun, describeAgentRun } from './agent-run.ts';

@@ -4,7 +4,7 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { lockHolder } from '../lib/process/lock.ts';
-import { removeStale, staleCgroups } from '../sandbox/cgroup.ts';
+import { removeStale, staleCgroups } from '../sandbox/watch/cgroup.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { oldNetworkLogs } from '../store/network-log.ts';
 import { entryIds, readEntries, readEntry, readPartial, runnerLives, type TaskEntry } from './entries.ts';

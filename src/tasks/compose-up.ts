@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream';
 import { basename, dirname, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
-import type { InnerEngine } from '../sandbox/inner-engine.ts';
+import type { InnerEngine } from '../sandbox/nested/nested-engine.ts';
 import { bringFiles } from './compose-engine.ts';
 import { clientDir, projectInside, runClient, type ClientRun } from './compose-client.ts';
 import type { InnerDocker } from './inner-docker.ts';

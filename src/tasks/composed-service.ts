@@ -4,7 +4,7 @@
 import { mkdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServiceStatus } from '../protocol/service.ts';
-import type { InnerEngine } from '../sandbox/inner-engine.ts';
+import type { InnerEngine } from '../sandbox/nested/nested-engine.ts';
 import { serviceLog, servicePlace } from '../store/service-files.ts';
 import { followLog, type Container } from './compose-engine.ts';
 import { openPrinted, type Printed } from './printed.ts';

@@ -1,7 +1,7 @@
 // tasks/devcontainer-files.ts: the files of a `.devcontainer/`. Pure: what is known of the project in, texts out.
 import { formatRule } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';
-import { INNER_BASE } from '../sandbox/inner-args.ts';
+import { INNER_BASE } from '../sandbox/nested/engine-args.ts';
 import { BASE_IMAGE, composeFile, imageVariable } from './devcontainer-compose.ts';
 import type { ComposeService } from './devcontainer-services.ts';
 

@@ -10,7 +10,7 @@ import { parseAllowList } from '../config/network/allow-list.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { loadConfig } from '../config/load.ts';
 import { expandRules } from '../config/network/presets.ts';
-import { INNER_BASE } from '../sandbox/inner-args.ts';
+import { INNER_BASE } from '../sandbox/nested/engine-args.ts';
 import { INNER_USERS } from '../sandbox/inner-scripts.ts';
 import { devContainerFiles, type DevContainer } from './devcontainer-files.ts';
 import { devContainerMark } from './devcontainer-mark.ts';

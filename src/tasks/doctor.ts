@@ -17,10 +17,10 @@ import { LIMIT_CHECKS } from '../sandbox/checks/limits.ts';
 import type { MachineFacts } from '../sandbox/checks/machine-facts.ts';
 import { isBefore } from '../sandbox/checks/overlay-reason.ts';
 import { sentence, SYSTEM_CHECKS } from '../sandbox/checks/system.ts';
-import { ENGINE_KINDS, ENGINE_NAMES, type EngineName } from '../sandbox/engine-kinds.ts';
-import { freeBreach } from '../sandbox/governor-rules.ts';
-import { findProgram, installCommand } from '../sandbox/host.ts';
-import { freeFloor } from '../sandbox/limits.ts';
+import { ENGINE_KINDS, ENGINE_NAMES, type EngineName } from '../sandbox/engine/engine-kinds.ts';
+import { freeBreach } from '../sandbox/watch/governor-rules.ts';
+import { findProgram, installCommand } from '../sandbox/checks/host.ts';
+import { freeFloor } from '../sandbox/watch/limits.ts';
 import { planCleanup } from './cleanup.ts';
 import { trySandbox } from './probe.ts';
 import { inspectWorld, type World } from './world.ts';
@@ -247,7 +247,7 @@ async function checkEngine(name: EngineName, { world, find, config }: Facts): Pr
   const host = await settle(inspectWorld(world, {}, name));
   if (host instanceof AgsError) return absent(host.message, host.hint ?? '');
   if (host.engine?.far != null) {
-    const { checkFarEngine } = await import('../sandbox/far-engine.ts');
+    const { checkFarEngine } = await import('../sandbox/engine/remote-engine.ts');
     const answer = await settle(checkFarEngine(host.engine, host.arch));
     if (answer instanceof AgsError) return absent(answer.message, answer.hint ?? '');
     return ok(

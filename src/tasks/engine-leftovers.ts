@@ -6,15 +6,16 @@ import { engineWorkDirs } from './open-backend.ts';
 import type { World } from './world.ts';
 
 export async function engineItems(world: World): Promise<CleanupItem[]> {
-  const { findEngine } = await import('../sandbox/find-engine.ts');
-  const { ENGINE_NAMES } = await import('../sandbox/engine-kinds.ts');
+  const { findEngine } = await import('../sandbox/engine/find-engine.ts');
+  const { ENGINE_NAMES } = await import('../sandbox/engine/engine-kinds.ts');
   const engines = ENGINE_NAMES.flatMap((name) => findEngine(name, world, false) ?? []);
-  const { removeContainer, removeStage, staleContainers, staleStages } = await import('../sandbox/docker-leftovers.ts');
+  const { removeContainer, removeStage, staleContainers, staleStages } =
+    await import('../sandbox/container/leftovers.ts');
   const base = { bytes: 0, losesWork: false } as const;
   const containers = await Promise.all(
     engines.map(async (engine) => (await staleContainers(engine)).map((container) => ({ ...container, engine }))),
   );
-  const { removeWork, staleWork } = await import('../sandbox/docker-work.ts');
+  const { removeWork, staleWork } = await import('../sandbox/container/work-directories.ts');
   const daemon = engines.find(({ socket }) => socket !== null);
   const works =
     daemon === undefined
@@ -49,11 +50,11 @@ export async function engineItems(world: World): Promise<CleanupItem[]> {
 
 /** On an engine on another machine: what dead processes with this state directory have left there. What a task in it still waits for stays. */
 async function farItems(world: World): Promise<CleanupItem[]> {
-  const { findAnyEngine } = await import('../sandbox/find-engine.ts');
+  const { findAnyEngine } = await import('../sandbox/engine/find-engine.ts');
   const engine = findAnyEngine('docker', world, false);
   if (engine === null || engine.far === null) return [];
-  const { farLeftovers, readMemo, removeVolume } = await import('../sandbox/far-volume.ts');
-  const { removeContainer } = await import('../sandbox/docker-leftovers.ts');
+  const { farLeftovers, readMemo, removeVolume } = await import('../sandbox/remote/volume.ts');
+  const { removeContainer } = await import('../sandbox/container/leftovers.ts');
   const waited = (run: string): string | undefined =>
     run.includes('/') ? undefined : readMemo(taskPaths(world.stateDir, run).runDir)?.place.volume;
   return (await farLeftovers(engine, world.stateDir))

@@ -7,7 +7,7 @@ import { createGateway, type BoundSecret, type Gateway, type GatewayInput } from
 import type { Post } from '../gateway/dial/post.ts';
 import type { WayOut } from '../gateway/dial/way-out.ts';
 import { readValue } from '../gateway/values.ts';
-import { findAsker } from '../sandbox/asker.ts';
+import { findAsker } from '../sandbox/watch/connection-owner.ts';
 import { appendEvent } from '../store/events.ts';
 import { networkLogFile, openNetworkLog } from '../store/network-log.ts';
 import type { Loaded, RunNetworkInput } from './run-network.ts';

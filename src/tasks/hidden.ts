@@ -9,7 +9,7 @@ import type { EffectiveConfig } from '../config/effective.ts';
 import { HIDE } from '../config/defaults.ts';
 import { compileHidden, compilePatterns, type Matcher } from '../config/patterns.ts';
 import { userGit } from '../git/host-git.ts';
-import { readScanMemory, scanHidden } from '../sandbox/hidden-scan.ts';
+import { readScanMemory, scanHidden } from '../sandbox/spec/hidden-scan.ts';
 import type { Project } from './project.ts';
 import type { World } from './world.ts';
 

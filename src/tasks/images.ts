@@ -2,9 +2,9 @@
 import type { Agent } from '../agents/agent.ts';
 import { loadConfig } from '../config/load.ts';
 import { AgsError } from '../protocol/errors.ts';
-import { inspectImage, IMAGE_LABEL, ownImages, removeImage, type OwnImage } from '../sandbox/engine-image.ts';
-import { needEngine } from '../sandbox/find-engine.ts';
-import { shortId, type Image } from '../sandbox/image.ts';
+import { inspectImage, IMAGE_LABEL, ownImages, removeImage, type OwnImage } from '../sandbox/engine/images.ts';
+import { needEngine } from '../sandbox/engine/find-engine.ts';
+import { shortId, type Image } from '../sandbox/spec/image.ts';
 import { buildBase, buildProject, pullImage, type BuildOptions, type Built } from './image-build.ts';
 import { findProject } from './project.ts';
 import { wantedImage } from './project-image.ts';

@@ -3,8 +3,8 @@
 import { request, type IncomingMessage } from 'node:http';
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
-import { ENGINE_PORT } from '../sandbox/inner-args.ts';
-import type { InnerEngine } from '../sandbox/inner-engine.ts';
+import { ENGINE_PORT } from '../sandbox/nested/engine-args.ts';
+import type { InnerEngine } from '../sandbox/nested/nested-engine.ts';
 
 const ANSWER_MS = 60_000;
 const MOST_CHARACTERS = 4_000_000;

@@ -9,13 +9,18 @@ import { DOCKER_HUB } from '../registry/question.ts';
 import { openImageStore } from '../registry/store.ts';
 import { createRegistryClient } from '../registry/upstream.ts';
 import { hostAndPort } from '../protocol/host-name.ts';
-import type { Engine } from '../sandbox/engine.ts';
-import { findEngine } from '../sandbox/find-engine.ts';
-import { findProgram, programMissing } from '../sandbox/host.ts';
-import { ENGINE_ENV, INNER_BASE, innerEngineArgv, REGISTRY_PORT } from '../sandbox/inner-args.ts';
+import type { Engine } from '../sandbox/engine/engine.ts';
+import { findEngine } from '../sandbox/engine/find-engine.ts';
+import { findProgram, programMissing } from '../sandbox/checks/host.ts';
+import { ENGINE_ENV, INNER_BASE, innerEngineArgv, REGISTRY_PORT } from '../sandbox/nested/engine-args.ts';
 import { INNER_USERS, TRUST_INSIDE } from '../sandbox/inner-scripts.ts';
-import { findInnerPrograms, startInnerEngine, type InnerEngine, type InnerOptions } from '../sandbox/inner-engine.ts';
-import { seccompArch } from '../sandbox/seccomp.ts';
+import {
+  findInnerPrograms,
+  startInnerEngine,
+  type InnerEngine,
+  type InnerOptions,
+} from '../sandbox/nested/nested-engine.ts';
+import { seccompArch } from '../sandbox/spec/seccomp.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { innerDir, type EngineNews, type InnerDockerInput } from './inner-docker.ts';
 import { wayOut } from './gateway-load.ts';

@@ -9,7 +9,7 @@ import { joinSockets } from '../lib/stream/join-sockets.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
-import type { InnerEngine } from '../sandbox/inner-engine.ts';
+import type { InnerEngine } from '../sandbox/nested/nested-engine.ts';
 import type { TaskSecrets } from './secrets.ts';
 import { serveNames } from './serve-names.ts';
 import type { World } from './world.ts';

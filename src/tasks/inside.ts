@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { AgsError } from '../protocol/errors.ts';
 import { createFrameReader, frame, windowFrame } from '../lib/stream/frames.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
-import { JOIN_PORT } from '../sandbox/inside-host.ts';
+import { JOIN_PORT } from '../sandbox/io/inside-host.ts';
 
 export interface Inside {
   write(data: Buffer): void;

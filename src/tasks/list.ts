@@ -7,7 +7,7 @@ import type { ChangeSet } from '../protocol/changes.ts';
 import { isUnderWay, type RunState } from '../protocol/run-state.ts';
 import type { EventLine } from '../store/events.ts';
 import { lastEvents } from '../store/follow-events.ts';
-import { measureDisk } from '../sandbox/disk-usage.ts';
+import { measureDisk } from '../sandbox/watch/disk-usage.ts';
 import { attackedOf, type AttackedBefore } from '../store/attacked.ts';
 import { readChecks } from '../store/checks.ts';
 import { pendingMerges } from '../store/merges.ts';

@@ -1,8 +1,8 @@
 // tasks/native-options.ts: what the native backend has to know of this machine to start one spec.
 import { existsSync, statSync } from 'node:fs';
 import type { SandboxSpec } from '../protocol/spec.ts';
-import { chooseStage, ensureWhiteout, type NativeHost } from '../sandbox/host.ts';
-import type { NativeOptions } from '../sandbox/native.ts';
+import { chooseStage, ensureWhiteout, type NativeHost } from '../sandbox/checks/host.ts';
+import type { NativeOptions } from '../sandbox/native/native.ts';
 import type { RunPlan } from './prepare.ts';
 import type { World } from './world.ts';
 

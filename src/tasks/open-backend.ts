@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path';
 import { isWithin } from '../lib/files.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import type { Backend } from '../sandbox/backend.ts';
-import type { DockerOptions } from '../sandbox/docker.ts';
-import type { Engine } from '../sandbox/engine.ts';
-import { createNative, type NativeOptions } from '../sandbox/native.ts';
+import type { DockerOptions } from '../sandbox/container/container.ts';
+import type { Engine } from '../sandbox/engine/engine.ts';
+import { createNative, type NativeOptions } from '../sandbox/native/native.ts';
 import { nativeOptions } from './native-options.ts';
 import type { RunPlan } from './prepare.ts';
 import type { World } from './world.ts';
@@ -23,8 +23,8 @@ export async function openBackend(
   const { engine } = plan.host;
   if (engine === null) return createNative(options);
   const container = await containerOptions(world, options, engine, plan.host.programs.perl, spec, containerName(mark));
-  if (engine.far !== null) return (await import('../sandbox/far.ts')).createFar(container);
-  return (await import('../sandbox/docker.ts')).createDocker(container);
+  if (engine.far !== null) return (await import('../sandbox/remote/remote.ts')).createFar(container);
+  return (await import('../sandbox/container/container.ts')).createDocker(container);
 }
 
 export async function containerOptions(
@@ -35,7 +35,7 @@ export async function containerOptions(
   { root }: SandboxSpec,
   name: string,
 ): Promise<DockerOptions> {
-  const { ensureInterpreter } = await import('../sandbox/interpreter.ts');
+  const { ensureInterpreter } = await import('../sandbox/spec/interpreter.ts');
   const interpreter = root.kind === 'image' ? await ensureInterpreter(perl, world.cacheDir) : null;
   const workRoot = engineWorkDirs(world).find((dir) => isWithin(options.runDir, dirname(dir))) ?? options.runDir;
   const ipv6 = existsSync('/proc/sys/net/ipv6');

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import type { Limits, SandboxSpec } from '../protocol/spec.ts';
 import { ENV_PASS } from '../config/defaults.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
-import { scopeArgv, type CgroupPlan } from '../sandbox/cgroup-plan.ts';
-import { limitsInForce, type LimitInForce } from '../sandbox/limits.ts';
-import { planNative, type NativeOptions } from '../sandbox/native.ts';
-import type { Launch } from '../sandbox/native-launch.ts';
+import { scopeArgv, type CgroupPlan } from '../sandbox/watch/cgroup-plan.ts';
+import { limitsInForce, type LimitInForce } from '../sandbox/watch/limits.ts';
+import { planNative, type NativeOptions } from '../sandbox/native/native.ts';
+import type { Launch } from '../sandbox/native/launch.ts';
 import { taskPaths } from '../store/layout.ts';
 import { containerOptions } from './open-backend.ts';
 import { borrowedObjectsOf, commandOf, describeRun, planRun, type RunPlan } from './prepare.ts';
@@ -114,7 +114,7 @@ async function planInnerDocker(
   { config }: RunPlan,
 ): Promise<{ beside: PlanView['beside']; isolation: string }> {
   const { describeInner, innerOptions } = await import('./inner-docker-load.ts');
-  const { planInner } = await import('../sandbox/inner-engine.ts');
+  const { planInner } = await import('../sandbox/nested/nested-engine.ts');
   const options = innerOptions(world, config, NEW_TASK);
   const { argv, usher } = planInner({ ...options, name: `ags-${NEW_TASK}-docker` });
   return {
@@ -135,12 +135,12 @@ async function planLaunches(
   stdio: { readonly terminal: number | null; readonly stdin: number },
 ): Promise<Pick<PlanView, 'launch' | 'beside'>> {
   if (host.engine === null) return { launch: planNative(options, spec, command, stdio), beside: [] };
-  const { planDocker } = await import('../sandbox/docker.ts');
-  const { engineArgv } = await import('../sandbox/engine.ts');
+  const { planDocker } = await import('../sandbox/container/container.ts');
+  const { engineArgv } = await import('../sandbox/engine/engine.ts');
   const { engine } = host;
   const container = await containerOptions(world, options, engine, host.programs.perl, spec, `ags-${NEW_TASK}`);
   if (engine.far !== null) {
-    const far = (await import('../sandbox/far-plan.ts')).planFar(container, spec);
+    const far = (await import('../sandbox/remote/plan-remote.ts')).planFar(container, spec);
     return {
       launch: { argv: engineArgv(engine, far.agent), bwrapArgs: [], staged: [], files: [] },
       beside: [

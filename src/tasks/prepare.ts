@@ -12,11 +12,17 @@ import { loadConfig } from '../config/load.ts';
 import type { Repository } from '../git/inspect.ts';
 import { borrowedObjects, createPrivateGit, type PrivateGit } from '../git/private-git.ts';
 import type { TaskPaths } from '../store/layout.ts';
-import { ensureEtcCopy } from '../sandbox/etc-copy.ts';
-import type { NativeHost } from '../sandbox/host.ts';
-import { rootOf, type Image } from '../sandbox/image.ts';
-import { NO_MACHINE, readMachine, type Machine } from '../sandbox/machine.ts';
-import { accountFiles, NOTHING_MORE, planSandbox, type MoreInside, type PlanInput } from '../sandbox/plan.ts';
+import { ensureEtcCopy } from '../sandbox/spec/etc-copy.ts';
+import type { NativeHost } from '../sandbox/checks/host.ts';
+import { rootOf, type Image } from '../sandbox/spec/image.ts';
+import { NO_MACHINE, readMachine, type Machine } from '../sandbox/spec/machine.ts';
+import {
+  accountFiles,
+  NOTHING_MORE,
+  planSandbox,
+  type MoreInside,
+  type PlanInput,
+} from '../sandbox/spec/plan-sandbox.ts';
 import { prepareNetwork, type PlannedNetwork } from './network-plan.ts';
 import { NO_SERVICES, serviceAddress, type PlannedCompose, type PlannedServices } from './planned-services.ts';
 import { findHidden, type HiddenFiles } from './hidden.ts';
@@ -71,11 +77,11 @@ export async function planRun(world: World, flags: ConfigFlags, options: PlanOpt
   // Whoever names an image wants a container.
   const backend =
     config.backend === 'auto' && config.image !== null
-      ? (await import('../sandbox/find-engine.ts')).needEngine(config.backend, world).name
+      ? (await import('../sandbox/engine/find-engine.ts')).needEngine(config.backend, world).name
       : config.backend;
   const host = await inspectWorld(world, {}, backend);
   if (config.runtime !== null)
-    await (await import('../sandbox/engine-runtime.ts')).checkRuntime(host.engine, config.runtime);
+    await (await import('../sandbox/engine/runtime.ts')).checkRuntime(host.engine, config.runtime);
   const image =
     config.image === null
       ? null

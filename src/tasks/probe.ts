@@ -11,8 +11,8 @@ import { engineFailed, explainFailure, UNVEILED, unprotected, type Problem } fro
 import { fileSystemOf, readKernelFacts } from '../sandbox/checks/kernel-facts.ts';
 import { explainOverlay, overlayReason } from '../sandbox/checks/overlay-reason.ts';
 import { HIDDEN, writeProject } from '../sandbox/checks/test-project.ts';
-import type { NativeHost } from '../sandbox/host.ts';
-import { readMachine } from '../sandbox/machine.ts';
+import type { NativeHost } from '../sandbox/checks/host.ts';
+import { readMachine } from '../sandbox/spec/machine.ts';
 import { OFFLINE } from './network-plan.ts';
 import { NO_SERVICES } from './planned-services.ts';
 import type { Readiness } from './ready.ts';

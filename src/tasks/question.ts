@@ -7,8 +7,8 @@ import { AgsError } from '../protocol/errors.ts';
 import { hostPath, sandboxPath, type Mount, type WorkspaceMount } from '../protocol/spec.ts';
 import { layerAt } from '../lib/files.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { readMachine } from '../sandbox/machine.ts';
-import { planQuestion } from '../sandbox/question.ts';
+import { readMachine } from '../sandbox/spec/machine.ts';
+import { planQuestion } from '../sandbox/spec/plan-inspection.ts';
 import { openBackend } from './open-backend.ts';
 import { inspectWorld, type World } from './world.ts';
 
@@ -45,7 +45,7 @@ export async function openQuestions(
   more: readonly Shown[] = [],
 ): Promise<Ask> {
   const { paths, run } = task;
-  if (run.far !== undefined) await (await import('../sandbox/far-volume.ts')).bringBack(paths.runDir);
+  if (run.far !== undefined) await (await import('../sandbox/remote/volume.ts')).bringBack(paths.runDir);
   const workspace: WorkspaceMount =
     run.workspace === 'copy'
       ? { kind: 'copy', directory: hostPath(paths.copy), writable: false }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { isUnderWay } from '../protocol/run-state.ts';
 import { tryLock } from '../lib/process/lock.ts';
 import { pause } from '../lib/process/pause.ts';
-import { freeFloor } from '../sandbox/limits.ts';
+import { freeFloor } from '../sandbox/watch/limits.ts';
 import { formatSize } from '../lib/units.ts';
 import { readEntries } from './entries.ts';
 import type { World } from './world.ts';

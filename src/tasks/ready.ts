@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { remember } from '../lib/remember.ts';
 import type { WorkspaceChoice } from '../config/effective.ts';
-import type { NativeHost } from '../sandbox/host.ts';
+import type { NativeHost } from '../sandbox/checks/host.ts';
 import { inspectWorld, type World } from './world.ts';
 
 export interface Readiness {

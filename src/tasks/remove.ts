@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
 import { isAlive, type ProcessIdentity } from '../lib/process/liveness.ts';
-import { removeStale } from '../sandbox/cgroup.ts';
+import { removeStale } from '../sandbox/watch/cgroup.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { removeTask } from '../store/tasks.ts';
 import type { TaskEntry } from './entries.ts';

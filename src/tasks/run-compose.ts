@@ -7,7 +7,7 @@ import { AgsError } from '../protocol/errors.ts';
 import type { ServiceStatus } from '../protocol/service.ts';
 import { joinSockets } from '../lib/stream/join-sockets.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
-import type { InnerEngine } from '../sandbox/inner-engine.ts';
+import type { InnerEngine } from '../sandbox/nested/nested-engine.ts';
 import { followComposed, openComposeLog, type LiveComposed } from './composed-service.ts';
 import { listContainers, type Container } from './compose-engine.ts';
 import { bringUp } from './compose-up.ts';

@@ -9,7 +9,7 @@ import type { Goal } from '../protocol/task.ts';
 import { ownIdentity } from '../lib/process/liveness.ts';
 import { tryLock } from '../lib/process/lock.ts';
 import { oneLine } from '../git/commit-text.ts';
-import { perlInside } from '../sandbox/interpreter.ts';
+import { perlInside } from '../sandbox/spec/interpreter.ts';
 import { openEvents, type EventLog } from '../store/events.ts';
 import { readTask, type StoredTask } from '../store/tasks.ts';
 import { createAgentRun } from './agent-run.ts';

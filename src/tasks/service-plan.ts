@@ -6,7 +6,7 @@ import type { Door } from '../protocol/spec.ts';
 import { connectionOf, environmentOf, urlOf } from '../services/connection.ts';
 import { findPrograms } from '../services/find-programs.ts';
 import { PRESETS } from '../services/presets.ts';
-import { JOIN_PORT } from '../sandbox/inside-host.ts';
+import { JOIN_PORT } from '../sandbox/io/inside-host.ts';
 import { ENDPOINT_PORT, HOOKS_PORT, PROXY_PORT, type PlannedNetwork } from './network-plan.ts';
 import { serviceAddress, type PlannedCompose, type PlannedService, type PlannedServices } from './planned-services.ts';
 import type { World } from './world.ts';

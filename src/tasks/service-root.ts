@@ -2,7 +2,7 @@
 // image, for which there must be an engine whoever builds the task's own.
 import { AgsError } from '../protocol/errors.ts';
 import type { ServiceConfig } from '../protocol/service.ts';
-import type { Image } from '../sandbox/image.ts';
+import type { Image } from '../sandbox/spec/image.ts';
 import type { RunPlan } from './prepare.ts';
 import { inspectWorld, type World } from './world.ts';
 
@@ -17,7 +17,7 @@ export async function serviceRoot(world: World, plan: RunPlan, service: ServiceC
   const host = plan.host.engine === null ? await someEngine(world, service) : plan.host;
   const { workspaceKind } = await import('./ready.ts');
   const { kind, overlays, namespaces } = await workspaceKind(world, host, 'auto');
-  const { inspectImage } = await import('../sandbox/engine-image.ts');
+  const { inspectImage } = await import('../sandbox/engine/images.ts');
   const image = host.engine === null ? null : await inspectImage(host.engine, service.image);
   if (image !== null) return { plan: { ...plan, host, workspace: kind, overlays, namespaces }, image };
   throw new AgsError('image.missing', `The service ${service.name} needs the image ${service.image}.`, {
@@ -26,8 +26,8 @@ export async function serviceRoot(world: World, plan: RunPlan, service: ServiceC
 }
 
 async function someEngine(world: World, service: ServiceConfig): Promise<RunPlan['host']> {
-  const { findEngine } = await import('../sandbox/find-engine.ts');
-  const { ENGINE_NAMES } = await import('../sandbox/engine-kinds.ts');
+  const { findEngine } = await import('../sandbox/engine/find-engine.ts');
+  const { ENGINE_NAMES } = await import('../sandbox/engine/engine-kinds.ts');
   const name = ENGINE_NAMES.find((one) => findEngine(one, world, false) !== null);
   if (name !== undefined) return inspectWorld(world, {}, name);
   throw new AgsError(

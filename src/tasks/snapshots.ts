@@ -15,7 +15,7 @@ import {
   type LayerGit,
 } from '../git/staging/layer-git.ts';
 import { countEntries, findDelta, writeDelta, writeWhole, type Delta } from '../git/staging/snapshot.ts';
-import { ensureWhiteout } from '../sandbox/host.ts';
+import { ensureWhiteout } from '../sandbox/checks/host.ts';
 import {
   beginLayer,
   discardLater,

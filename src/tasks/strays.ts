@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { statFields } from '../lib/process/proc-stat.ts';
-import { startTicks, unlessGone } from '../sandbox/process-tree.ts';
+import { startTicks, unlessGone } from '../sandbox/watch/process-tree.ts';
 
 export interface Stray {
   readonly pid: number;

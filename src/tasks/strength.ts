@@ -1,6 +1,6 @@
 // tasks/strength.ts: one line that says what isolation is in force. Never more than is.
-import { limitsInForce } from '../sandbox/limits.ts';
-import { shortId } from '../sandbox/image.ts';
+import { limitsInForce } from '../sandbox/watch/limits.ts';
+import { shortId } from '../sandbox/spec/image.ts';
 import type { RunPlan } from './prepare.ts';
 
 export function describeStrength(plan: RunPlan): string {

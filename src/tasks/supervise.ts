@@ -5,9 +5,9 @@ import { existsSync, statfsSync } from 'node:fs';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { formatDuration, formatSize } from '../lib/units.ts';
 import type { OnDoor, Sandbox, Stdio } from '../sandbox/backend.ts';
-import { openCgroup } from '../sandbox/cgroup.ts';
-import type { Breach, Watch, WatchInput } from '../sandbox/governor.ts';
-import { freeFloor } from '../sandbox/limits.ts';
+import { openCgroup } from '../sandbox/watch/cgroup.ts';
+import type { Breach, Watch, WatchInput } from '../sandbox/watch/governor.ts';
+import { freeFloor } from '../sandbox/watch/limits.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { openBackend } from './open-backend.ts';
 import type { RunPlan } from './prepare.ts';
@@ -119,7 +119,7 @@ function watchSoon(input: WatchInput, onBlind: (error: unknown) => void): { stop
   let watch: Watch | null = null;
   let stopped = false;
   const begin = async (): Promise<void> => {
-    const { watchSandbox } = await import('../sandbox/governor.ts');
+    const { watchSandbox } = await import('../sandbox/watch/governor.ts');
     if (!stopped) watch = watchSandbox(input);
   };
   const timer = setTimeout(() => void begin().catch(onBlind), FIRST_LOOK_MS).unref();

@@ -4,8 +4,8 @@
 // Images of builds that did not say who made them stay until "ags image rm". The base image and the newest image of a project that is there stay, and so does
 // whatever a task stands on. On another machine others have images too, of projects that are not here: nothing but what carried our files there is touched.
 import { existsSync } from 'node:fs';
-import type { OwnImage } from '../sandbox/engine-image.ts';
-import { shortId } from '../sandbox/image.ts';
+import type { OwnImage } from '../sandbox/engine/images.ts';
+import { shortId } from '../sandbox/spec/image.ts';
 import type { TaskEntry } from './entries.ts';
 import type { CleanupItem } from './leftovers.ts';
 import type { World } from './world.ts';
@@ -17,11 +17,11 @@ const DAY_MS = 24 * 3600 * 1000;
 const OUR_NAMES = /^(localhost\/)?ags-(skeleton|project|base|debian)[:@]/;
 
 export async function imageItems(world: World, entries: readonly TaskEntry[]): Promise<CleanupItem[]> {
-  const { findAnyEngine } = await import('../sandbox/find-engine.ts');
-  const { ENGINE_NAMES } = await import('../sandbox/engine-kinds.ts');
-  const { imageSteps, MAKER_LABEL, ownImages, removeImage } = await import('../sandbox/engine-image.ts');
-  const { FAR_IMAGES } = await import('../sandbox/far-volume.ts');
-  const maker = (await import('../sandbox/owner.ts')).userMark();
+  const { findAnyEngine } = await import('../sandbox/engine/find-engine.ts');
+  const { ENGINE_NAMES } = await import('../sandbox/engine/engine-kinds.ts');
+  const { imageSteps, MAKER_LABEL, ownImages, removeImage } = await import('../sandbox/engine/images.ts');
+  const { FAR_IMAGES } = await import('../sandbox/remote/volume.ts');
+  const maker = (await import('../sandbox/engine/owner.ts')).userMark();
   const used = new Set(entries.flatMap((entry) => (entry.kind === 'whole' ? (entry.stored.run.image?.id ?? []) : [])));
   const engines = ENGINE_NAMES.flatMap((name) => findAnyEngine(name, world, false) ?? []);
   const items = engines.map(async (engine) => {

@@ -1,6 +1,6 @@
 // tasks/world.ts: what every verb knows about its caller. Made once in cli/, handed down; nothing below reads process.env.
 import type { BackendChoice, ConfigInput } from '../config/effective.ts';
-import { findProgram, inspectHost, type NativeHost } from '../sandbox/host.ts';
+import { findProgram, inspectHost, type NativeHost } from '../sandbox/checks/host.ts';
 
 export interface World {
   readonly cwd: string;
@@ -69,7 +69,7 @@ export async function inspectWorld(
 /** By itself an engine is chosen only where there is no bubblewrap; then the first that this user may use. */
 async function chooseEngine(world: World, backend: BackendChoice): Promise<NativeHost['engine']> {
   if (backend === 'native' || (backend === 'auto' && findProgram('bwrap') !== null)) return null;
-  const { findAnyEngine, findEngine } = await import('../sandbox/find-engine.ts');
+  const { findAnyEngine, findEngine } = await import('../sandbox/engine/find-engine.ts');
   if (backend !== 'auto') return findAnyEngine(backend, world, true);
   return findEngine('docker', world, false) ?? findEngine('podman', world, false);
 }

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { breaches, type Attack } from '../../src/attacks/attack.ts';
 import { FILE_ATTACKS } from '../../src/attacks/table-files.ts';
-import type { Engine } from '../../src/sandbox/engine.ts';
+import type { Engine } from '../../src/sandbox/engine/engine.ts';
 import { judgeAll } from '../../src/tasks/attack.ts';
 import { planRun } from '../../src/tasks/prepare.ts';
 import { sandboxKey } from '../../src/tasks/sandbox-key.ts';

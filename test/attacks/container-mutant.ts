@@ -81,22 +81,22 @@ export async function runContainerMutant(
   return { seen: current.seen, stdout: readFileSync(outFile, 'utf8') };
 }
 
-const loaded: { docker?: typeof import('../../src/sandbox/docker.ts') } = {};
+const loaded: { docker?: typeof import('../../src/sandbox/container/container.ts') } = {};
 
 /** The module that starts containers, with replaced ones below it: others may have loaded the real one already. */
-async function mutable(): Promise<typeof import('../../src/sandbox/docker.ts')> {
+async function mutable(): Promise<typeof import('../../src/sandbox/container/container.ts')> {
   if (loaded.docker !== undefined) return loaded.docker;
   vi.resetModules();
-  vi.doMock('../../src/sandbox/docker-args.ts', async (original) => {
-    const real = await original<typeof import('../../src/sandbox/docker-args.ts')>();
+  vi.doMock('../../src/sandbox/container/container-args.ts', async (original) => {
+    const real = await original<typeof import('../../src/sandbox/container/container-args.ts')>();
     return {
       ...real,
       agentArgs: (input: never) => (current.mutation.agent ?? same)(real.agentArgs(input)),
       holderArgs: (input: never) => (current.mutation.holder ?? same)(real.holderArgs(input)),
     };
   });
-  vi.doMock('../../src/sandbox/docker-protection.ts', async (original) => {
-    const real = await original<typeof import('../../src/sandbox/docker-protection.ts')>();
+  vi.doMock('../../src/sandbox/container/protection.ts', async (original) => {
+    const real = await original<typeof import('../../src/sandbox/container/protection.ts')>();
     return {
       ...real,
       unprotectedBy: (...args: Parameters<typeof real.unprotectedBy>) => {
@@ -106,8 +106,8 @@ async function mutable(): Promise<typeof import('../../src/sandbox/docker.ts')> 
       },
     };
   });
-  vi.doMock('../../src/sandbox/native-processes.ts', async (original) => {
-    const real = await original<typeof import('../../src/sandbox/native-processes.ts')>();
+  vi.doMock('../../src/sandbox/io/processes.ts', async (original) => {
+    const real = await original<typeof import('../../src/sandbox/io/processes.ts')>();
     return {
       ...real,
       isFiltered: (pid: number) => {
@@ -121,7 +121,7 @@ async function mutable(): Promise<typeof import('../../src/sandbox/docker.ts')> 
       },
     };
   });
-  loaded.docker = await import('../../src/sandbox/docker.ts');
+  loaded.docker = await import('../../src/sandbox/container/container.ts');
   return loaded.docker;
 }
 

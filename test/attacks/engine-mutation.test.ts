@@ -12,7 +12,7 @@ import { ENGINE } from '../conformance/docker-backend.ts';
 import { HAS_ENGINE } from '../conformance/engine.ts';
 import { createMachine, type Machine } from '../harness.ts';
 import { ALL_ATTACKS, GROUPS, LET_GO, NEVER, SEEN, TOLD_BESIDES, type EngineMutant } from './engine-mutants.ts';
-import { planInner } from '../../src/sandbox/inner-engine.ts';
+import { planInner } from '../../src/sandbox/nested/nested-engine.ts';
 import { innerOptions } from '../../src/tasks/inner-docker-load.ts';
 import { worldOf } from './own-world.ts';
 import { ask, attackEngine, LIMITS, startEngine } from './engine-stage.ts';

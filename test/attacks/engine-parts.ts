@@ -5,7 +5,7 @@ import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
-import type { InnerEngine } from '../../src/sandbox/inner-engine.ts';
+import type { InnerEngine } from '../../src/sandbox/nested/nested-engine.ts';
 import type * as InnerAsk from '../../src/tasks/inner-ask.ts';
 import type * as InnerDocker from '../../src/tasks/inner-docker.ts';
 import type * as ServiceSeed from '../../src/tasks/service-seed.ts';

@@ -5,7 +5,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, closeSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Launch } from '../../src/sandbox/native-launch.ts';
+import type { Launch } from '../../src/sandbox/native/launch.ts';
 import { CALLERS, createMachine, giveTo, type Caller, type Machine } from '../harness.ts';
 import { prepareMutant, type Mutation, type Prepared } from './mutant.ts';
 import { identity } from './run-inside.ts';

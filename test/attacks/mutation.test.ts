@@ -4,8 +4,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Mount, SandboxSpec } from '../../src/protocol/spec.ts';
 import { hostPath, sandboxPath } from '../../src/protocol/spec.ts';
-import type { Launch } from '../../src/sandbox/native-launch.ts';
-import { assemble } from '../../src/sandbox/seccomp.ts';
+import type { Launch } from '../../src/sandbox/native/launch.ts';
+import { assemble } from '../../src/sandbox/spec/seccomp.ts';
 import { CALLERS, createMachine, type Caller, type Machine } from '../harness.ts';
 import { breaches } from '../../src/attacks/attack.ts';
 import { batchInput, batchProgram, parseAnswers } from '../../src/attacks/batch.ts';

@@ -11,10 +11,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type * as EtcCopy from '../../src/sandbox/etc-copy.ts';
-import type * as HiddenScan from '../../src/sandbox/hidden-scan.ts';
-import type * as NativeLaunch from '../../src/sandbox/native-launch.ts';
-import type * as NativePrepare from '../../src/sandbox/native-prepare.ts';
+import type * as EtcCopy from '../../src/sandbox/spec/etc-copy.ts';
+import type * as HiddenScan from '../../src/sandbox/spec/hidden-scan.ts';
+import type * as NativeLaunch from '../../src/sandbox/native/launch.ts';
+import type * as NativePrepare from '../../src/sandbox/io/prepare-mounts.ts';
 import type { Mount, SandboxSpec } from '../../src/protocol/spec.ts';
 import { allowed, type PartAttempt } from './parts.ts';
 

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { expect, test } from 'vitest';
 import type { SandboxNetwork, SandboxSpec } from '../../src/protocol/spec.ts';
 import type { OnDoor } from '../../src/sandbox/backend.ts';
-import { MOST_LATE } from '../../src/sandbox/doors.ts';
+import { MOST_LATE } from '../../src/sandbox/io/listeners.ts';
 import { collect, createPlace, ended, INHERITED, OTHER_DESCRIPTORS, until, type Open, type Place } from './place.ts';
 
 export const DOORS: Extract<SandboxNetwork, { kind: 'gateway' }> = {

@@ -2,10 +2,10 @@
 import { existsSync } from 'node:fs';
 import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { createDocker } from '../../src/sandbox/docker.ts';
-import type { Engine } from '../../src/sandbox/engine.ts';
-import { ensureWhiteout, inspectHost } from '../../src/sandbox/host.ts';
-import { ensureInterpreter } from '../../src/sandbox/interpreter.ts';
+import { createDocker } from '../../src/sandbox/container/container.ts';
+import type { Engine } from '../../src/sandbox/engine/engine.ts';
+import { ensureWhiteout, inspectHost } from '../../src/sandbox/checks/host.ts';
+import { ensureInterpreter } from '../../src/sandbox/spec/interpreter.ts';
 import type { Open } from './place.ts';
 
 let count = 0;

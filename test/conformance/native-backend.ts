@@ -2,8 +2,8 @@
 import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { Backend } from '../../src/sandbox/backend.ts';
-import { chooseStage, ensureWhiteout, inspectHost } from '../../src/sandbox/host.ts';
-import { createNative } from '../../src/sandbox/native.ts';
+import { chooseStage, ensureWhiteout, inspectHost } from '../../src/sandbox/checks/host.ts';
+import { createNative } from '../../src/sandbox/native/native.ts';
 
 /** Something that stands in for a part of it. */
 export interface Instead {

@@ -25,7 +25,7 @@ import {
   type SandboxSpec,
 } from '../../src/protocol/spec.ts';
 import type { Backend, OnDoor, Sandbox, Stdio } from '../../src/sandbox/backend.ts';
-import { readMachine } from '../../src/sandbox/machine.ts';
+import { readMachine } from '../../src/sandbox/spec/machine.ts';
 import type { Caller } from '../harness.ts';
 
 export const CALLER: Caller = process.getuid?.() === 0 ? 'root' : 'user';

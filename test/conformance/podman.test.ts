@@ -2,7 +2,7 @@
 // differs from that: what is mounted, who owns it, and the limits.
 import { userInfo } from 'node:os';
 import { expect, test } from 'vitest';
-import { findEngine } from '../../src/sandbox/find-engine.ts';
+import { findEngine } from '../../src/sandbox/engine/find-engine.ts';
 import { CALLERS } from '../harness.ts';
 import { createPodmanUser, HAS_PODMAN } from '../podman-user.ts';
 import { AGAIN, runAgain } from './again.ts';

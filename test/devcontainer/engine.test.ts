@@ -4,7 +4,7 @@ import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { INNER_BASE } from '../../src/sandbox/inner-args.ts';
+import { INNER_BASE } from '../../src/sandbox/nested/engine-args.ts';
 import { HAS_ENGINE } from '../conformance/engine.ts';
 import { asMember, createMachine, giveTo, type Machine } from '../harness.ts';
 import { makeBaseImage } from './base-image.ts';

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { packCargo, unpackCargo } from '../../src/sandbox/far-cargo.ts';
+import { packCargo, unpackCargo } from '../../src/sandbox/remote/payload.ts';
 
 interface Told {
   readonly mode?: number;

@@ -1,7 +1,7 @@
 // test/far/channel.test.ts: whoever is at the other end of the channel may say anything.
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { openChannel, type Channel, type Frame } from '../../src/sandbox/far-channel.ts';
+import { openChannel, type Channel, type Frame } from '../../src/sandbox/remote/channel.ts';
 import { MAX_FRAME, WINDOW } from '../../src/sandbox/far-scripts.ts';
 
 function frame(kind: string, id: number, body: Buffer = Buffer.alloc(0), size = body.length): Buffer {

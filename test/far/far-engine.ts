@@ -5,7 +5,7 @@ import { randomInt } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import type { Engine } from '../../src/sandbox/engine.ts';
+import type { Engine } from '../../src/sandbox/engine/engine.ts';
 import { ENGINE } from '../conformance/docker-backend.ts';
 
 const run = (argv: readonly string[], cwd: string): void =>

@@ -1,7 +1,7 @@
 // test/far/protection.test.ts: a container on another machine that has not given everything up is refused, whoever says so.
 import { expect, test } from 'vitest';
 import { sandboxPath, type SandboxSpec } from '../../src/protocol/spec.ts';
-import { farUnprotected } from '../../src/sandbox/far-protection.ts';
+import { farUnprotected } from '../../src/sandbox/remote/protection.ts';
 import { LIMITS } from '../conformance/place.ts';
 
 const SPEC: SandboxSpec = {

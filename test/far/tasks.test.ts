@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { machineMark } from '../../src/sandbox/owner.ts';
+import { machineMark } from '../../src/sandbox/engine/owner.ts';
 import { createWorld, ORIGIN } from '../gateway/fixture.ts';
 import { given, until } from '../given.ts';
 import { createMachine } from '../harness.ts';

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { machineMark, userMark } from '../../src/sandbox/owner.ts';
+import { machineMark, userMark } from '../../src/sandbox/engine/owner.ts';
 import { ENGINE } from '../conformance/docker-backend.ts';
 import { HAS_ENGINE } from '../conformance/engine.ts';
 import { createMachine, type Machine } from '../harness.ts';

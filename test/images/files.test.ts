@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { agentNamed } from '../../src/agents/agents.ts';
-import { readImage, type Image } from '../../src/sandbox/image.ts';
+import { readImage, type Image } from '../../src/sandbox/spec/image.ts';
 import { agentInImage, agentsLabel, baseDockerfile } from '../../src/tasks/base-image.ts';
 import { readDevcontainer } from '../../src/tasks/devcontainer-image.ts';
 import {

@@ -1,8 +1,8 @@
 // test/images/image-place.ts: a sandbox over an image, without the command line.
 import type { Mount, SandboxSpec } from '../../src/protocol/spec.ts';
 import { sandboxPath } from '../../src/protocol/spec.ts';
-import { inspectImage } from '../../src/sandbox/engine-image.ts';
-import { rootOf } from '../../src/sandbox/image.ts';
+import { inspectImage } from '../../src/sandbox/engine/images.ts';
+import { rootOf } from '../../src/sandbox/spec/image.ts';
 import { ENGINE, openDocker } from '../conformance/docker-backend.ts';
 import { createPlace, LIMITS, tmpfs, USER, type Open, type Place } from '../conformance/place.ts';
 

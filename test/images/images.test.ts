@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { AgsError } from '../../src/protocol/errors.ts';
-import { misplacedMount } from '../../src/sandbox/docker-protection.ts';
+import { misplacedMount } from '../../src/sandbox/container/protection.ts';
 import { AGAIN, runAgain } from '../conformance/again.ts';
 import { DOORS } from '../conformance/doors.ts';
 import { HAS_ENGINE } from '../conformance/engine.ts';

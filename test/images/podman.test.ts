@@ -1,7 +1,7 @@
 // test/images/podman.test.ts: the same hostile image under Podman, whose options for it are others.
 import { userInfo } from 'node:os';
 import { expect, test } from 'vitest';
-import { findEngine } from '../../src/sandbox/find-engine.ts';
+import { findEngine } from '../../src/sandbox/engine/find-engine.ts';
 import { AGAIN, runAgain } from '../conformance/again.ts';
 import { openEngine } from '../conformance/engine-backend.ts';
 import { CALLER, USER } from '../conformance/place.ts';

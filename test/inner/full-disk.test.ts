@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ENGINE_ENV, innerEngineArgv } from '../../src/sandbox/inner-args.ts';
-import { findInnerPrograms, startInnerEngine, type InnerOptions } from '../../src/sandbox/inner-engine.ts';
-import { seccompArch } from '../../src/sandbox/seccomp.ts';
+import { ENGINE_ENV, innerEngineArgv } from '../../src/sandbox/nested/engine-args.ts';
+import { findInnerPrograms, startInnerEngine, type InnerOptions } from '../../src/sandbox/nested/nested-engine.ts';
+import { seccompArch } from '../../src/sandbox/spec/seccomp.ts';
 import { ENGINE } from '../conformance/docker-backend.ts';
 import { CAN_NEST } from './place.ts';
 

@@ -3,7 +3,7 @@ import { IMAGE, WORDS } from '../../protocol/config/words.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
-import { shortId } from '../../sandbox/image.ts';
+import { shortId } from '../../sandbox/spec/image.ts';
 import type { BuildOptions, Built } from '../../tasks/image-build.ts';
 import { openImages, type Images } from '../../tasks/images.ts';
 import { insideDevContainer } from '../../tasks/inside-dev-container.ts';

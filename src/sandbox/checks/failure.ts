@@ -2,7 +2,7 @@
 // Invariant: every failure has a sentence. A text nobody has seen before is shown as it is, never hidden behind a guess.
 import { basename, dirname } from 'node:path';
 import { visible } from '../../lib/sanitize.ts';
-import { installCommand } from '../host.ts';
+import { installCommand } from './host.ts';
 import type { KernelFacts } from './kernel-facts.ts';
 
 type Cause =

@@ -1,8 +1,8 @@
 // sandbox/checks/limits.ts: which limit is held by the kernel, which is watched, and which by nobody.
 import { AgsError } from '../../protocol/errors.ts';
 import type { Limits } from '../../protocol/spec.ts';
-import type { CgroupPlan } from '../cgroup-plan.ts';
-import { limitsInForce, type LimitInForce } from '../limits.ts';
+import type { CgroupPlan } from '../watch/cgroup-plan.ts';
+import { limitsInForce, type LimitInForce } from '../watch/limits.ts';
 import { note, ok, type Check, type Finding } from './check.ts';
 import type { MachineFacts } from './machine-facts.ts';
 

@@ -1,7 +1,7 @@
 // sandbox/checks/machine-facts.ts: what the checks of this folder know. What takes time is a promise, so that all run at once.
 import type { AgsError } from '../../protocol/errors.ts';
 import type { Limits } from '../../protocol/spec.ts';
-import type { NativeHost } from '../host.ts';
+import type { NativeHost } from './host.ts';
 import type { Problem } from './failure.ts';
 import type { KernelFacts } from './kernel-facts.ts';
 

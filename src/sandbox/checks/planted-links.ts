@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, realpathSync, symlinkSync } from 'n
 import { join } from 'node:path';
 import { removeTree } from '../../lib/files.ts';
 import { run } from '../../lib/process/process.ts';
-import { readMachine } from '../machine.ts';
+import { readMachine } from '../spec/machine.ts';
 
 export async function followsPlantedLinks(bwrap: string, stateDir: string): Promise<'follows' | 'refuses' | 'unknown'> {
   const dir = realpathSync(mkdtempSync(join(stateDir, 'probe-')));

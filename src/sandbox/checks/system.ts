@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { run } from '../../lib/process/process.ts';
 import type { AgsError } from '../../protocol/errors.ts';
-import { installCommand, programMissing } from '../host.ts';
+import { installCommand, programMissing } from './host.ts';
 import { missing, note, ok, type Check, type Finding } from './check.ts';
 import type { MachineFacts } from './machine-facts.ts';
 import { isBefore } from './overlay-reason.ts';

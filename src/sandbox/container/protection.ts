@@ -1,0 +1,88 @@
+// sandbox/container/protection.ts: has the first process of a container really given everything up, and can nothing be written that was
+// not meant to be? Seen from outside, whatever the engine says.
+import { readFileSync, readlinkSync } from 'node:fs';
+import { isWithin } from '../../lib/files.ts';
+import type { Mount, SandboxSpec } from '../../protocol/spec.ts';
+import { PRELOAD } from './container-image.ts';
+import { isWritable } from './mounts.ts';
+import { MEETING_PLACE } from '../docker-scripts.ts';
+import { INTERPRETER } from '../spec/interpreter.ts';
+import { unescapePath } from '../spec/machine.ts';
+
+/** What is missing, as a part of a sentence; null: nothing. */
+export function unprotectedBy(pid: number, spec: SandboxSpec, ownUsers: boolean): string | null {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const kept = keptBy(status, spec);
+  if (kept !== null) return kept;
+  for (const name of ['ipc', 'uts', 'mnt', 'pid', 'cgroup', ...(ownUsers ? ['user'] : [])])
+    if (readlinkSync(`/proc/${pid}/ns/${name}`) === readlinkSync(`/proc/self/ns/${name}`))
+      return `it shared the ${name} namespace of this machine`;
+  const interfaces = strayInterfaces(readFileSync(`/proc/${pid}/net/dev`, 'utf8'));
+  if (interfaces.length > 0) return `it had a network of this machine (${interfaces.join(', ')})`;
+  if (!/^NSpid:[ \t]*\d+[ \t]+\d/m.test(status)) return 'it saw the processes of this machine';
+  return misplacedMount(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'), spec);
+}
+
+/** By what the kernel says of its status. */
+export function keptBy(status: string, { user }: Pick<SandboxSpec, 'user'>): string | null {
+  const of = (name: string): string => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1]?.trim() ?? '';
+  for (const name of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])
+    if (!/^0+$/.test(of(name))) return 'it kept privileges (capabilities)';
+  if (of('NoNewPrivs') !== '1') return 'it could get privileges anew';
+  if (of('Seccomp') !== '2') return 'its system calls were not filtered';
+  if (of('Uid') !== Array(4).fill(user.uid).join('\t') || of('Gid') !== Array(4).fill(user.gid).join('\t'))
+    return 'it ran as somebody else';
+  if (
+    !of('Groups')
+      .split(' ')
+      .every((gid) => gid === '' || gid === String(user.gid))
+  )
+    return 'it belonged to further groups';
+  return null;
+}
+
+/** By what the kernel says in net/dev. Tunnels that lead nowhere are in every network as soon as the machine has one. */
+export function strayInterfaces(devices: string): string[] {
+  return [...devices.matchAll(/^\s*([^\s:|]+):/gm)].flatMap(([, name = '']) => (HARMLESS.test(name) ? [] : [name]));
+}
+const HARMLESS = /^(lo|tunl0|sit0|gre0|gretap0|erspan0|ip_vti0|ip6_vti0|ip6tnl0|ip6gre0)$/;
+
+/** Volumes of an image can be written; links in one lead mounts elsewhere. */
+export function misplacedMount(mountinfo: string, { root, mounts }: SandboxSpec): string | null {
+  const found = mountinfo
+    .split('\n')
+    .filter((line) => line !== '')
+    .map(readMount);
+  const writable = new Set<string>(mounts.filter(mayBeWritten).map(({ to }) => to));
+  const stray = found.find(
+    ({ path, rw }) => rw && !writable.has(path) && !ENGINES_OWN.some((place) => isWithin(path, place)),
+  );
+  if (stray !== undefined) return `${stray.path} could be written`;
+  if (root.kind === 'host') return null;
+  const there = new Set(found.map(({ path }) => path));
+  const wanted = [...OURS, ...mounts.filter(isMounted).map(({ to }) => String(to))];
+  const elsewhere = wanted.find((path) => !there.has(path) && !USUAL_LINKS.includes(path));
+  return elsewhere === undefined ? null : `its image leads ${elsewhere} elsewhere`;
+}
+
+/** They belong to root, but for terminals and the like. */
+const ENGINES_OWN = ['/proc', '/dev'];
+const OURS = ['/', '/sys', MEETING_PLACE, INTERPRETER, PRELOAD];
+const USUAL_LINKS = ['/var/tmp'];
+
+function mayBeWritten(mount: Mount): boolean {
+  return mount.kind === 'tmpfs' || isWritable(mount);
+}
+
+function isMounted(mount: Mount, at: number, all: readonly Mount[]): boolean {
+  if (mount.kind === 'dir' || mount.kind === 'symlink') return false;
+  // What a later one covers is not mounted at all.
+  return !all.slice(at + 1).some((later) => isWithin(mount.to, later.to));
+}
+
+function readMount(line: string): { readonly path: string; readonly rw: boolean } {
+  const [before = '', after = ''] = line.split(' - ');
+  const [, , , , path = '', own = ''] = before.split(' ');
+  const isReadWrite = (options: string): boolean => options.split(',').includes('rw');
+  return { path: unescapePath(path), rw: isReadWrite(own) && isReadWrite(after.split(' ')[2] ?? '') };
+}

@@ -1,0 +1,74 @@
+// sandbox/spec/image.ts: what is known of an image. Pure.
+// Invariant: an image is somebody else's: of its own words only what has the right form is taken.
+import { AgsError } from '../../protocol/errors.ts';
+import { ENV_NAME } from '../../protocol/config/words.ts';
+import type { SandboxRoot } from '../../protocol/spec.ts';
+
+export interface Image {
+  /** As the user named it. */
+  readonly reference: string;
+  readonly id: string;
+  /** What it sets for its programs. */
+  readonly env: Readonly<Record<string, string>>;
+  /** All names of variables that it sets, whatever they look like. */
+  readonly variables: readonly string[];
+  readonly volumes: readonly string[];
+  /** What it starts by itself, and where. */
+  readonly command: readonly string[];
+  readonly workdir: string;
+  /** Lines of a Dockerfile that a build on it begins with. */
+  readonly onBuild: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+  readonly bytes: number;
+}
+
+export function rootOf({ reference, id, variables, volumes }: Image): SandboxRoot {
+  return { kind: 'image', reference, id, variables, volumes };
+}
+
+export function shortId(id: string): string {
+  return id.replace(/^sha256:/, '').slice(0, 12);
+}
+
+export function readImage(reference: string, found: unknown): Image {
+  const { Id: id, Config: config, Size: size } = asObject(found);
+  const {
+    Env: env,
+    Volumes: volumes,
+    Labels: labels,
+    Entrypoint: entry,
+    Cmd: command,
+    WorkingDir: workdir,
+    OnBuild: onBuild,
+  } = asObject(config);
+  if (typeof id !== 'string' || !/^(sha256:)?[0-9a-f]{64}$/.test(id))
+    throw new AgsError('backend.failed', `The engine does not say which image ${reference} is.`);
+  const pairs = (Array.isArray(env) ? env : [])
+    .filter((entry) => typeof entry === 'string')
+    .map((entry): [string, string] => {
+      const at = entry.indexOf('=');
+      return at < 0 ? [entry, ''] : [entry.slice(0, at), entry.slice(at + 1)];
+    });
+  return {
+    reference,
+    id: id.startsWith('sha256:') ? id : `sha256:${id}`,
+    env: Object.fromEntries(pairs.filter(([name, value]) => ENV_NAME.test(name) && !value.includes('\0'))),
+    variables: pairs.map(([name]) => name).filter((name) => name !== ''),
+    volumes: Object.keys(asObject(volumes)),
+    command: [...textsOf(entry), ...textsOf(command)],
+    workdir: typeof workdir === 'string' && workdir.startsWith('/') ? workdir : '/',
+    onBuild: textsOf(onBuild),
+    labels: Object.fromEntries(
+      Object.entries(asObject(labels)).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    ),
+    bytes: typeof size === 'number' ? size : 0,
+  };
+}
+
+function textsOf(value: unknown): string[] {
+  return (Array.isArray(value) ? value : []).filter((word) => typeof word === 'string' && !word.includes('\0'));
+}
+
+function asObject(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}

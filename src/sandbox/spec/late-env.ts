@@ -1,0 +1,26 @@
+// sandbox/spec/late-env.ts: variables that a program obeys before its own first line: those of the loader, the C library and shells. Pure.
+// A project may set them, and a library that is loaded in front of prlimit would run before there are limits; so they are given to the
+// command alone, by the last step before it.
+type Env = Readonly<Record<string, string>>;
+
+const OBEYED_FIRST =
+  /^(?:LD_|GLIBC_|MALLOC_|MUSL_|BASH|GCONV_PATH$|GETCONF_DIR$|LOCPATH$|NLSPATH$|ENV$|IFS$|PS4$|SHELLOPTS$)/;
+/** A shell that would export them ends instead; nobody needs them from outside. */
+const NEVER = /^(?:SHELLOPTS|BASHOPTS|BASH_VERSINFO)$/;
+
+/** What the sandbox has from its first process on, and what stands in front of the command. */
+export function lateEnv(env: Env): { readonly first: Env; readonly argv: readonly string[] } {
+  const late = Object.keys(env).filter((name) => OBEYED_FIRST.test(name));
+  if (late.length === 0) return { first: env, argv: [] };
+  const given = late.filter((name) => !NEVER.test(name)).map((name, i) => ({ name, as: `AGS_LATE_${i}` }));
+  const first = {
+    ...Object.fromEntries(Object.entries(env).filter(([name]) => !late.includes(name))),
+    ...Object.fromEntries(given.map(({ name, as }) => [as, env[name] ?? ''])),
+  };
+  const script = [
+    ...given.map(({ name, as }) => `export ${name}="$${as}"`),
+    ...given.map(({ as }) => `unset ${as}`),
+    'exec "$@"',
+  ];
+  return { first, argv: ['/bin/sh', '-c', script.join('; '), 'ags'] };
+}

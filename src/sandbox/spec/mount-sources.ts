@@ -1,0 +1,83 @@
+// sandbox/spec/mount-sources.ts: where the sources of a sandbox's mounts stand when it is started: what has to be mounted for it first, and
+// what has to be written. Pure.
+// Invariant: every name used in a mount option is one of ours, so no character of a user's path is ever interpreted.
+import { isAbsolute, join, relative } from 'node:path';
+import type { Mount, WorkspaceMount } from '../../protocol/spec.ts';
+import { LOCAL_DIRS, SYSTEM_DIRS } from './machine.ts';
+
+/** A host path that the sandbox sees through a mount of the launcher's. */
+export interface StagedPath {
+  readonly from: string;
+  /** Relative to the run directory, in a file system of memory that goes with the launcher's namespace. */
+  readonly at: string;
+  /** The owner's files are shown as the sandbox user's. */
+  readonly mapped: boolean;
+  readonly veil: Veil;
+}
+
+/** Whether an overlay lies over it: it must, it may, or it does not. */
+type Veil = 'must' | 'may' | 'no';
+
+/** Below the run directory. */
+export interface PlannedFile {
+  readonly path: string;
+  readonly content: string;
+  readonly binary: boolean;
+}
+
+export interface Sources {
+  /** Where a mount's content stands once everything staged is mounted. */
+  readonly source: (mount: Mount) => string;
+  readonly staged: readonly StagedPath[];
+  readonly files: readonly PlannedFile[];
+}
+
+export function planSources(input: {
+  readonly runDir: string;
+  /** Where the run directory is seen when the sources are looked for. */
+  readonly here: string;
+  readonly callerIsRoot: boolean;
+  readonly mayMount: boolean;
+}): Sources {
+  const { runDir, here, mayMount } = input;
+  const staged: StagedPath[] = [];
+  const files: PlannedFile[] = [];
+  const source = (mount: Mount): string => {
+    switch (mount.kind) {
+      case 'bind':
+        return reach(mount.from, mount.writable ? 'no' : (mount.veil ?? 'must'));
+      case 'file': {
+        const at = join('files', String(files.length));
+        files.push({ path: at, content: mount.content, binary: mount.binary === true });
+        return join(here, at);
+      }
+      case 'workspace':
+        return mount.workspace.kind === 'copy' ? reach(mount.workspace.directory, 'no') : join(here, 'merged');
+      case 'symlink':
+      case 'tmpfs':
+      case 'dir':
+      case 'proc':
+      case 'dev':
+        return '';
+    }
+  };
+  const reach = (path: string, veil: Veil): string => {
+    const inside = relative(runDir, path);
+    if (inside !== '' && !inside.startsWith('..') && !isAbsolute(inside)) return join(here, inside);
+    // What everybody can read, root need not map.
+    const mapped = input.callerIsRoot && !LOCAL_DIRS.includes(path) && !path.startsWith('/etc/');
+    if (!mayMount || SYSTEM_DIRS.includes(path) || (!mapped && veil === 'no')) return path;
+    const at = join('stage', String(staged.length));
+    staged.push({ from: path, at, mapped, veil });
+    return join(here, at);
+  };
+  return { source, staged, files };
+}
+
+/** The launcher puts in where the layers are. */
+export function overlayOptions(workspace: WorkspaceMount | null): string {
+  if (workspace === null || workspace.kind === 'copy') return '';
+  const lower = workspace.hidden.length > 0 ? 'hide:%s' : '%s';
+  // The launcher adds userxattr: without it a directory that was removed cannot be made again by an unprivileged user (EIO).
+  return workspace.kind === 'overlay' ? `lowerdir=${lower},upperdir=upper,workdir=work` : `lowerdir=upper:${lower}`;
+}

@@ -1,0 +1,36 @@
+// sandbox/watch/free-space.ts: is a file system nearly full? For what writes where no limit of a sandbox counts.
+import { statfs } from 'node:fs/promises';
+import { formatSize } from '../../lib/units.ts';
+import { freeBreach } from './governor-rules.ts';
+import { freeFloor } from './limits.ts';
+
+const LOOK_MS = 1000;
+
+/** Why nothing more should be written there, as a part of a sentence; null: there is room, or it cannot be looked at. */
+export async function nearlyFull(directory: string): Promise<string | null> {
+  const space = await statfs(directory).catch(() => null);
+  if (space === null) return null;
+  const leastBytes = space.bavail * space.bsize;
+  const free = { bytes: leastBytes, files: space.ffree, leastBytes, leastFiles: space.ffree, totalFiles: space.files };
+  const breach = freeBreach(free, freeFloor(space));
+  if (breach === null) return null;
+  const left = breach.unit === 'bytes' ? formatSize(breach.used) : `room for ${breach.used} files`;
+  return `the disk of ${directory} is nearly full (${left} left)`;
+}
+
+/** Tells it once. */
+export function watchFree(directory: string, onFull: (why: string) => void): Disposable {
+  const look = async (): Promise<void> => {
+    const why = await nearlyFull(directory);
+    if (why === null || over) return;
+    end();
+    onFull(why);
+  };
+  let over = false;
+  const timer = setInterval(() => void look(), LOOK_MS).unref();
+  const end = (): void => {
+    over = true;
+    clearInterval(timer);
+  };
+  return { [Symbol.dispose]: end };
+}

@@ -1,0 +1,220 @@
+// sandbox/watch/governor.ts: watches a running sandbox for the limits that no kernel mechanism holds, and reports. It never kills.
+// Invariant: each limit is reported once, as soon as it is seen. Watching keeps no process alive, and a run that is over
+// before the first look has cost next to nothing.
+import type { StatsFs } from 'node:fs';
+import { stat, statfs } from 'node:fs/promises';
+import type { Limits, Mount } from '../../protocol/spec.ts';
+import { openClosed } from './closed-directories.ts';
+import { measureDisk, NOTHING } from './disk-usage.ts';
+import {
+  allowance,
+  diskBreach,
+  freeBreach,
+  memoryUsed,
+  nextDelayMs,
+  PACE,
+  placesOf,
+  shouldLookForMemoryFiles,
+  shouldMeasure,
+} from './governor-rules.ts';
+import type { Breach, FreeSpace, Measured } from './governor-rules.ts';
+import { exactMemory, machineSharedBytes, quickMemory } from './memory-usage.ts';
+import { processTree, startTicks } from './process-tree.ts';
+
+export type { Breach } from './governor-rules.ts';
+
+export interface WatchInput {
+  /** The sandbox's PID 1, as the host numbers it; null: it is on another machine, and only its time can be watched. */
+  readonly initPid: number | null;
+  readonly limits: Limits;
+  /** False when a cgroup holds memory: then it is only looked at for the record. */
+  readonly watchMemory: boolean;
+  /** Counted together as disk: the workspace's upper and the home. */
+  readonly directories: readonly string[];
+  /** Where the sandbox sees them, and whatever else. */
+  readonly mounts: readonly Mount[];
+  /** What must stay free on their file systems, whoever takes it. */
+  readonly freeFloorBytes: number;
+  onBreach(breach: Breach): void;
+}
+
+export interface Peak {
+  readonly memoryBytes: number;
+  /** Processes and threads. */
+  readonly processes: number;
+  readonly diskBytes: number;
+}
+
+export interface Watch {
+  stop(): void;
+  peak(): Peak;
+}
+
+export function watchSandbox(input: WatchInput): Watch {
+  const ended = new AbortController();
+  const peak = { memoryBytes: 0, processes: 0, diskBytes: 0 };
+  const reported = new Set<Breach['limit']>();
+  const report = (breach: Breach | null): void => {
+    if (breach === null || ended.signal.aborted || reported.has(breach.limit)) return;
+    reported.add(breach.limit);
+    input.onBreach(breach);
+  };
+  const memory = memoryMeter(input, ended.signal);
+  const disk = diskMeter(input, ended.signal);
+  // A pid alone could belong to someone else by the next look.
+  const { initPid } = input;
+  const init = initPid === null ? null : startTicks(initPid);
+  const startedMs = performance.now();
+  let last = { atMs: startedMs, used: 0 };
+  let timer: NodeJS.Timeout | undefined;
+
+  const look = async (): Promise<void> => {
+    const atMs = performance.now();
+    report(timeBreach(input.limits, atMs - startedMs));
+    if (initPid === null) return lookIn(PACE.slowestMs);
+    const tree = init === null || startTicks(initPid) !== init ? null : processTree(initPid);
+    if (tree === null) return;
+    // Not awaited: a tree of a million files must not keep us from looking at memory.
+    void disk(tree.pids)
+      .then(({ usedBytes, breach }) => {
+        peak.diskBytes = Math.max(peak.diskBytes, usedBytes);
+        report(breach);
+      })
+      // It is looked at again.
+      .catch(() => undefined);
+    const used = await memory(tree.pids);
+    peak.memoryBytes = Math.max(peak.memoryBytes, used);
+    peak.processes = Math.max(peak.processes, tree.tasks);
+    const allowed = input.limits.memoryBytes;
+    if (input.watchMemory && used > allowed) report({ limit: 'memory', unit: 'bytes', used, allowed });
+    const growthPerMs = (used - last.used) / (atMs - last.atMs);
+    last = { atMs, used };
+    lookIn(
+      input.watchMemory
+        ? nextDelayMs({ used, growthPerMs, allowed, costMs: performance.now() - atMs })
+        : PACE.slowestMs,
+    );
+  };
+  // This process is short of something itself, for now.
+  const again = (): void => lookIn(PACE.slowestMs);
+  const lookIn = (delayMs: number): void => {
+    if (ended.signal.aborted) return;
+    const leftMs = (input.limits.wallSeconds ?? Number.POSITIVE_INFINITY) * 1000 - (performance.now() - startedMs);
+    timer = setTimeout(() => void look().catch(again), leftMs > 0 ? Math.min(delayMs, leftMs + 1) : delayMs);
+    timer.unref();
+  };
+  lookIn(PACE.firstMs);
+  return {
+    stop() {
+      ended.abort();
+      clearTimeout(timer);
+    },
+    peak: () => ({ ...peak }),
+  };
+}
+
+function timeBreach({ wallSeconds }: Limits, elapsedMs: number): Breach | null {
+  if (wallSeconds === null || elapsedMs < wallSeconds * 1000) return null;
+  return { limit: 'time', unit: 'seconds', used: Math.round(elapsedMs / 1000), allowed: wallSeconds };
+}
+
+function memoryMeter(input: WatchInput, signal: AbortSignal): (pids: readonly number[]) => Promise<number> {
+  const allowed = input.limits.memoryBytes;
+  let sharedThen = input.watchMemory ? machineSharedBytes() : 0;
+  let memoryFileBytes = 0;
+  return async (pids) => {
+    const quick = quickMemory(pids);
+    if (!input.watchMemory) return quick.privateBytes;
+    const sharedNow = machineSharedBytes();
+    const mightBeOver = quick.atMostBytes + memoryFileBytes > allowed;
+    if (
+      shouldLookForMemoryFiles(sharedNow - sharedThen, memoryFileBytes, allowed) ||
+      (mightBeOver && memoryFileBytes > 0)
+    ) {
+      const open = await measureDisk(
+        { directories: [], pids, places: [], maxBytes: Number.POSITIVE_INFINITY, maxFiles: Number.POSITIVE_INFINITY },
+        signal,
+      );
+      memoryFileBytes = open?.memoryFileBytes ?? memoryFileBytes;
+      sharedThen = sharedNow;
+    }
+    if (quick.atMostBytes + memoryFileBytes <= allowed) return quick.privateBytes + memoryFileBytes;
+    return memoryUsed(await exactMemory(pids), memoryFileBytes);
+  };
+}
+
+interface DiskLook {
+  readonly usedBytes: number;
+  readonly breach: Breach | null;
+}
+
+function diskMeter(input: WatchInput, signal: AbortSignal): (pids: readonly number[]) => Promise<DiskLook> {
+  const allowed = allowance(input.limits.diskBytes);
+  const start = freeSpace(input.directories);
+  start.catch(() => undefined);
+  const places = placesOf(input.mounts);
+  let last: Measured = {
+    atMs: performance.now(),
+    tookMs: 0,
+    usage: NOTHING,
+    free: null,
+  };
+  const measure = async (pids: readonly number[], atStart: FreeSpace, free: FreeSpace): Promise<Breach | null> => {
+    const atMs = performance.now();
+    const walked = await measureDisk(
+      {
+        directories: input.directories,
+        pids,
+        places,
+        maxBytes: allowed.bytes,
+        maxFiles: allowed.files,
+      },
+      signal,
+    );
+    if (walked === null) return null;
+    const usage = walked.isListed ? walked : await openClosed(walked, input.directories, signal);
+    last = { atMs, tookMs: performance.now() - atMs, usage, free };
+    return diskBreach(usage, atStart, free, allowed);
+  };
+  let busy = false;
+  return async (pids) => {
+    const [atStart, free] = [await start, await freeSpace(input.directories)];
+    if (atStart === null || free === null) return { usedBytes: 0, breach: null };
+    // At every look: a walk through many files takes its time, in which a disk can be filled.
+    const low = freeBreach(free, input.freeFloorBytes);
+    if (low !== null || busy || !shouldMeasure(last, atStart, free, performance.now(), allowed))
+      return { usedBytes: 0, breach: low };
+    busy = true;
+    try {
+      const breach = await measure(pids, atStart, free);
+      return { usedBytes: last.usage.bytes, breach };
+    } finally {
+      busy = false;
+    }
+  };
+}
+
+/** Of those directories that exist. Null when none does: the run is over and being cleared away. */
+async function freeSpace(directories: readonly string[]): Promise<FreeSpace | null> {
+  const seen = (await Promise.all(directories.map(spaceOf))).filter((one) => one !== null);
+  if (seen.length === 0) return null;
+  const each = [...new Map(seen.map(({ device, space }) => [device, space])).values()];
+  const bytes = each.map((one) => one.bavail * one.bsize);
+  const files = each.map((one) => one.ffree);
+  return {
+    bytes: bytes.reduce((sum, one) => sum + one, 0),
+    files: files.reduce((sum, one) => sum + one, 0),
+    leastBytes: Math.min(...bytes),
+    leastFiles: Math.min(...files),
+    totalFiles: Math.min(...each.map((one) => one.files)),
+  };
+}
+
+async function spaceOf(path: string): Promise<{ device: number; space: StatsFs } | null> {
+  try {
+    return { device: (await stat(path)).dev, space: await statfs(path) };
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
+}

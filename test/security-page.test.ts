@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ATTACKS } from '../src/attacks/table.ts';
+import { ATTACKS } from '../src/attack/table/table.ts';
 
 const ROOT = new URL('..', import.meta.url).pathname;
 const page = readFileSync(join(ROOT, 'SECURITY.md'), 'utf8');

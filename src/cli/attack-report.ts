@@ -1,8 +1,8 @@
 // cli/attack-report.ts: what `ags doctor --attack` says: by area, what was tried and what became of it. Each verdict is a sign and a word.
-import { AREAS, type Area } from '../attacks/attack.ts';
+import { AREAS, type Area } from '../attack/table/attack.ts';
 import { visible } from '../lib/sanitize.ts';
 import { EXIT } from '../protocol/errors.ts';
-import { attackSandbox, type Attacked, type AttackReport, type Verdict } from '../tasks/attack.ts';
+import { attackSandbox, type Attacked, type AttackReport, type Verdict } from '../attack/run-attack.ts';
 import type { Arguments, Context } from './verb.ts';
 
 export async function attackHere(values: Arguments['values'], ctx: Context): Promise<number> {

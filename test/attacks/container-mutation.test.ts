@@ -4,11 +4,11 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { breaches } from '../../src/attacks/attack.ts';
-import { batchInput, batchProgram, parseAnswers } from '../../src/attacks/batch.ts';
-import { greedProgram } from '../../src/attacks/greed.ts';
-import { GREED_ATTACKS } from '../../src/attacks/table-greed.ts';
-import { INSIDE_ATTACKS } from '../../src/attacks/table.ts';
+import { breaches } from '../../src/attack/table/attack.ts';
+import { batchInput, batchProgram, parseAnswers } from '../../src/attack/table/batch.ts';
+import { greedProgram } from '../../src/attack/table/greed.ts';
+import { GREED_ATTACKS } from '../../src/attack/table/greed-programs.ts';
+import { INSIDE_ATTACKS } from '../../src/attack/table/table.ts';
 import { HAS_ENGINE } from '../conformance/engine.ts';
 import { CALLERS, createMachine, type Machine } from '../harness.ts';
 import {

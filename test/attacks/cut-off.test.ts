@@ -4,10 +4,10 @@ import { spawn } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { breaches, type Attack, type Places } from '../../src/attacks/attack.ts';
-import { batchInput, batchProgram, parseAnswers } from '../../src/attacks/batch.ts';
-import { fromContainer } from '../../src/attacks/table-engine.ts';
-import { fromService, SPY, SPY_PROGRAM } from '../../src/attacks/table-services.ts';
+import { breaches, type Attack, type Places } from '../../src/attack/table/attack.ts';
+import { batchInput, batchProgram, parseAnswers } from '../../src/attack/table/batch.ts';
+import { fromContainer } from '../../src/attack/table/engine.ts';
+import { fromService, SPY, SPY_PROGRAM } from '../../src/attack/table/services.ts';
 
 /** What comes before the end is a listed answer in all of them. */
 const ATTEMPTS = {

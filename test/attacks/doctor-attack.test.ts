@@ -3,10 +3,10 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ENGINE_ATTACKS } from '../../src/attacks/table-engine.ts';
-import { SPY_PROGRAM } from '../../src/attacks/table-services.ts';
-import { ATTACKS } from '../../src/attacks/table.ts';
-import type { AttackReport } from '../../src/tasks/attack.ts';
+import { ENGINE_ATTACKS } from '../../src/attack/table/engine.ts';
+import { SPY_PROGRAM } from '../../src/attack/table/services.ts';
+import { ATTACKS } from '../../src/attack/table/table.ts';
+import type { AttackReport } from '../../src/attack/run-attack.ts';
 import { HAS_ENGINE } from '../conformance/engine.ts';
 import { CALLERS, createMachine, giveTo, type Machine, type Result } from '../harness.ts';
 

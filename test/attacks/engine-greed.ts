@@ -1,7 +1,7 @@
 // test/attacks/engine-greed.ts: containers of an engine inside that take more than the task was given. They need an engine with small limits, so
 // `ags doctor --attack` does not try them.
-import type { Attack } from '../../src/attacks/attack.ts';
-import { fromContainer } from '../../src/attacks/table-engine.ts';
+import type { Attack } from '../../src/attack/table/attack.ts';
+import { fromContainer } from '../../src/attack/table/engine.ts';
 
 const greedy = (id: string, what: string, program: string, expect: readonly string[]): Attack => ({
   id,

@@ -1,7 +1,7 @@
 // test/attacks/engine-mutants.ts: the protections around an engine inside, what the source is without each of them, and what an attempt of the table
 // then answers.
 import { ENGINE_GREED } from './engine-greed.ts';
-import { ENGINE_ATTACKS } from '../../src/attacks/table-engine.ts';
+import { ENGINE_ATTACKS } from '../../src/attack/table/engine.ts';
 import type { Piece } from './mutated-source.ts';
 
 export interface EngineMutant {

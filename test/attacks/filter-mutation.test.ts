@@ -1,12 +1,12 @@
 // test/attacks/filter-mutation.test.ts: takes each rule out of the filter of system calls, one at a time, and shows that an attempt then
 // succeeds. A process may lay a filter upon itself: so all of them are tried in one sandbox, which has none of its own.
 import { expect, test } from 'vitest';
-import { breaches, type Attack } from '../../src/attacks/attack.ts';
-import { batchInput, batchProgram, parseAnswers } from '../../src/attacks/batch.ts';
-import { FILE_ATTACKS } from '../../src/attacks/table-files.ts';
-import { IDENTITY_ATTACKS } from '../../src/attacks/table-identity.ts';
-import { KERNEL_ATTACKS } from '../../src/attacks/table-kernel.ts';
-import { NETWORK_ATTACKS } from '../../src/attacks/table-network.ts';
+import { breaches, type Attack } from '../../src/attack/table/attack.ts';
+import { batchInput, batchProgram, parseAnswers } from '../../src/attack/table/batch.ts';
+import { FILE_ATTACKS } from '../../src/attack/table/files.ts';
+import { IDENTITY_ATTACKS } from '../../src/attack/table/identity.ts';
+import { KERNEL_ATTACKS } from '../../src/attack/table/kernel.ts';
+import { NETWORK_ATTACKS } from '../../src/attack/table/network.ts';
 import type { KernelRules } from '../../src/protocol/spec.ts';
 import { assemble } from '../../src/sandbox/spec/seccomp.ts';
 import { kernelPolicy, NUMBERS, type Policy } from '../../src/sandbox/spec/seccomp-table.ts';

@@ -1,6 +1,6 @@
 // test/attacks/gateway-limits.ts: attempts that need a gateway with small limits, little patience or a token, or a program inside that speaks
 // TLS: more than `ags doctor --attack` may ask of a user's own sandbox.
-import type { Attack } from '../../src/attacks/attack.ts';
+import type { Attack } from '../../src/attack/table/attack.ts';
 import { LIMITS } from '../gateway/fixture.ts';
 import type { Edit, Setting } from './gateway-stage.ts';
 

@@ -1,10 +1,10 @@
 // test/attacks/gateway-mutation.test.ts: takes each protection out of the gateway, one at a time, and shows that an attempt then succeeds: of
 // the table that `ags doctor --attack` runs, or of gateway-limits.ts.
 import { expect, test } from 'vitest';
-import { breaches, type Attack, type Places } from '../../src/attacks/attack.ts';
-import { DOMAIN } from '../../src/attacks/origin.ts';
-import { GATEWAY_ATTACKS } from '../../src/attacks/table-gateway.ts';
-import { SECRET_ATTACKS } from '../../src/attacks/table-secrets.ts';
+import { breaches, type Attack, type Places } from '../../src/attack/table/attack.ts';
+import { DOMAIN } from '../../src/attack/table/origin.ts';
+import { GATEWAY_ATTACKS } from '../../src/attack/table/gateway.ts';
+import { SECRET_ATTACKS } from '../../src/attack/table/secrets.ts';
 import { LIMIT_ATTACKS } from './gateway-limits.ts';
 import { MUTANTS } from './gateway-mutants.ts';
 import { attackGateway, attempt, type Setting } from './gateway-stage.ts';

@@ -5,9 +5,9 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { GreedAttack } from '../../src/attacks/attack.ts';
-import { greedProgram, judgeGreed, type GreedVerdict } from '../../src/attacks/greed.ts';
-import { GREED_ATTACKS } from '../../src/attacks/table-greed.ts';
+import type { GreedAttack } from '../../src/attack/table/attack.ts';
+import { greedProgram, judgeGreed, type GreedVerdict } from '../../src/attack/table/greed.ts';
+import { GREED_ATTACKS } from '../../src/attack/table/greed-programs.ts';
 
 const REASONS = {
   'limits.memory': 'Ended: it used 300m of memory, 256m are allowed (limits.memory).',

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, type Machine } from '../harness.ts';
 import type { PodmanUser } from '../podman-user.ts';
-import { breaches } from '../../src/attacks/attack.ts';
+import { breaches } from '../../src/attack/table/attack.ts';
 import { runInside, type Inside } from './run-inside.ts';
-import { CONTROL } from '../../src/attacks/table-files.ts';
-import { INSIDE_ATTACKS } from '../../src/attacks/table.ts';
+import { CONTROL } from '../../src/attack/table/files.ts';
+import { INSIDE_ATTACKS } from '../../src/attack/table/table.ts';
 import { createVictims, type Victims } from './victims.ts';
 
 // Those that need a host of their own are tried by doctor-attack.test.ts.

@@ -1,9 +1,9 @@
 // test/attacks/left-open.test.ts: what the caller of ags has left open is not open inside; and `ags doctor --attack` would notice.
 import { expect, test } from 'vitest';
-import { FIND_LEFT_OPEN } from '../../src/attacks/table-neighbours.ts';
+import { FIND_LEFT_OPEN } from '../../src/attack/table/neighbours.ts';
 import { makeWorld } from '../../src/cli/make-world.ts';
-import { startNeighbour } from '../../src/tasks/attack-inside.ts';
-import { openStage, type AttackStage } from '../../src/tasks/attack-stage.ts';
+import { startNeighbour } from '../../src/attack/inside.ts';
+import { openStage, type AttackStage } from '../../src/attack/attacked-project.ts';
 import { AGS, createMachine } from '../harness.ts';
 
 /** In the place of ags: a program that closes nothing. */

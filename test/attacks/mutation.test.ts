@@ -7,13 +7,13 @@ import { hostPath, sandboxPath } from '../../src/protocol/spec.ts';
 import type { Launch } from '../../src/sandbox/native/launch.ts';
 import { assemble } from '../../src/sandbox/spec/seccomp.ts';
 import { CALLERS, createMachine, type Caller, type Machine } from '../harness.ts';
-import { breaches } from '../../src/attacks/attack.ts';
-import { batchInput, batchProgram, parseAnswers } from '../../src/attacks/batch.ts';
+import { breaches } from '../../src/attack/table/attack.ts';
+import { batchInput, batchProgram, parseAnswers } from '../../src/attack/table/batch.ts';
 import { instead, prepareMutant, runMutant, without, type Mutation } from './mutant.ts';
-import { FILE_ATTACKS } from '../../src/attacks/table-files.ts';
-import { IDENTITY_ATTACKS } from '../../src/attacks/table-identity.ts';
-import { KERNEL_ATTACKS } from '../../src/attacks/table-kernel.ts';
-import { NETWORK_ATTACKS } from '../../src/attacks/table-network.ts';
+import { FILE_ATTACKS } from '../../src/attack/table/files.ts';
+import { IDENTITY_ATTACKS } from '../../src/attack/table/identity.ts';
+import { KERNEL_ATTACKS } from '../../src/attack/table/kernel.ts';
+import { NETWORK_ATTACKS } from '../../src/attack/table/network.ts';
 import { createVictims, type Victims } from './victims.ts';
 
 const ATTACKS = [...FILE_ATTACKS, ...KERNEL_ATTACKS, ...NETWORK_ATTACKS, ...IDENTITY_ATTACKS].filter(

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ChildProcess } from 'node:child_process';
 import { CALLERS, createMachine, type Machine } from '../harness.ts';
-import { breaches } from '../../src/attacks/attack.ts';
-import { LASTING_NEIGHBOUR_ATTACKS, LIVE_NEIGHBOUR_ATTACKS, NEIGHBOUR } from '../../src/attacks/table-neighbours.ts';
+import { breaches } from '../../src/attack/table/attack.ts';
+import { LASTING_NEIGHBOUR_ATTACKS, LIVE_NEIGHBOUR_ATTACKS, NEIGHBOUR } from '../../src/attack/table/neighbours.ts';
 import { startReady } from './host-view.ts';
 import { runInside, type Inside } from './run-inside.ts';
 import { createVictims, type Victims } from './victims.ts';

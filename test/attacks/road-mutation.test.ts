@@ -17,12 +17,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { RoadAttack } from '../../src/attacks/attack.ts';
-import { AGENT_ATTACKS } from '../../src/attacks/table-agents.ts';
-import { APART_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from '../../src/attacks/table-git.ts';
+import type { RoadAttack } from '../../src/attack/table/attack.ts';
+import { AGENT_ATTACKS } from '../../src/attack/table/agents.ts';
+import { APART_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from '../../src/attack/table/git.ts';
 import { makeWorld } from '../../src/cli/make-world.ts';
-import { leaveWork, lookAndMerge, ownState, type Road, type RunAgs } from '../../src/tasks/attack-road.ts';
-import { openStage, type AttackStage } from '../../src/tasks/attack-stage.ts';
+import { leaveWork, lookAndMerge, ownState, type Road, type RunAgs } from '../../src/attack/git-pipeline.ts';
+import { openStage, type AttackStage } from '../../src/attack/attacked-project.ts';
 import { CALLERS, createMachine, type Machine } from '../harness.ts';
 
 const REPO = new URL('../..', import.meta.url).pathname;

@@ -3,9 +3,9 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { AGENT_ATTACKS } from '../../src/attacks/table-agents.ts';
-import { APART_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from '../../src/attacks/table-git.ts';
-import { PROGRAMS, scriptOf } from '../../src/tasks/attack-road.ts';
+import { AGENT_ATTACKS } from '../../src/attack/table/agents.ts';
+import { APART_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from '../../src/attack/table/git.ts';
+import { PROGRAMS, scriptOf } from '../../src/attack/git-pipeline.ts';
 import { CALLERS, createMachine } from '../harness.ts';
 
 /** The attempts as their shell gets them, with these programs and no others. `said`: also what anybody complained of. */

@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { AGS, type Machine, type Result, asMember } from '../harness.ts';
-import type { Attack } from '../../src/attacks/attack.ts';
-import { batchInput, batchProgram, parseAnswers } from '../../src/attacks/batch.ts';
+import type { Attack } from '../../src/attack/table/attack.ts';
+import { batchInput, batchProgram, parseAnswers } from '../../src/attack/table/batch.ts';
 import type { Victims } from './victims.ts';
 
 export interface Inside extends Result {

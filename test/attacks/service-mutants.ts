@@ -1,6 +1,6 @@
 // test/attacks/service-mutants.ts: the protections of a task's services, what the source is without each of them, and which attempt misses it.
-import type { Attack } from '../../src/attacks/attack.ts';
-import { fromService, LASTING_SERVICE_ATTACKS, SERVICE_ATTACKS, SPY } from '../../src/attacks/table-services.ts';
+import type { Attack } from '../../src/attack/table/attack.ts';
+import { fromService, LASTING_SERVICE_ATTACKS, SERVICE_ATTACKS, SPY } from '../../src/attack/table/services.ts';
 import type { Piece } from './mutated-source.ts';
 
 export interface ServiceMutant {

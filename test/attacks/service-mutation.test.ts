@@ -4,11 +4,11 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { breaches, type Attack } from '../../src/attacks/attack.ts';
+import { breaches, type Attack } from '../../src/attack/table/attack.ts';
 import { AgsError } from '../../src/protocol/errors.ts';
 import { makeWorld } from '../../src/cli/make-world.ts';
-import type * as AttackInside from '../../src/tasks/attack-inside.ts';
-import { openStage, type AttackStage } from '../../src/tasks/attack-stage.ts';
+import type * as AttackInside from '../../src/attack/inside.ts';
+import { openStage, type AttackStage } from '../../src/attack/attacked-project.ts';
 import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
 import { sourceWith, type Piece } from './mutated-source.ts';
 import { ALL_SERVICE_ATTACKS, LEAVE, NEVER, SERVICE_MUTANTS } from './service-mutants.ts';

@@ -1,8 +1,8 @@
 // test/attacks/victims.ts: what there is to steal and to break on the host, for the tests: a home full of secrets, and the canaries that
-// `ags doctor --attack` sets out (src/attacks/canaries.ts).
+// `ags doctor --attack` sets out (src/attack/table/canaries.ts).
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { DOORS, type Places } from '../../src/attacks/attack.ts';
+import { DOORS, type Places } from '../../src/attack/table/attack.ts';
 import {
   careless,
   difference,
@@ -11,7 +11,7 @@ import {
   snapshot,
   TRACKED,
   UNTRACKED_SECRETS,
-} from '../../src/attacks/canaries.ts';
+} from '../../src/attack/table/canaries.ts';
 import { giveTo, type Machine } from '../harness.ts';
 
 /** The user that a sandbox runs as when its caller is root; see the default configuration. */

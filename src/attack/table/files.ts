@@ -1,6 +1,6 @@
-// attacks/table-files.ts: attempts on files of the host, from inside. See attack.ts for what the fields mean.
+// attack/table/files.ts: attempts on files of the host, from inside. See attack.ts for what the fields mean.
 import type { Attack } from './attack.ts';
-import { FLAW_ATTACKS } from './table-flaws.ts';
+import { FLAW_ATTACKS } from './flaws.ts';
 
 const perl = String.raw;
 

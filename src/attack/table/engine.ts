@@ -1,7 +1,7 @@
-// attacks/table-engine.ts: attempts with an engine of the task's own (`docker: true`), which does whatever it is asked: from containers with every
+// attack/table/engine.ts: attempts with an engine of the task's own (`docker: true`), which does whatever it is asked: from containers with every
 // right it can give, from builds, and by its files. It is asked over its API, so nothing but perl has to be inside. See attack.ts.
 import type { Attack } from './attack.ts';
-import { KERNEL_ATTACKS } from './table-kernel.ts';
+import { KERNEL_ATTACKS } from './kernel.ts';
 
 const perl = String.raw;
 

@@ -1,6 +1,6 @@
-// attacks/table-neighbours.ts: what one task can find of another that runs beside it, or that ran before it. See attack.ts.
+// attack/table/neighbours.ts: what one task can find of another that runs beside it, or that ran before it. See attack.ts.
 import type { Attack } from './attack.ts';
-import { WITH_NEIGHBOURS_SERVICE } from './table-services.ts';
+import { WITH_NEIGHBOURS_SERVICE } from './services.ts';
 
 const perl = String.raw;
 

@@ -1,16 +1,16 @@
-// tasks/attack-settings.ts: what the user's project has configured, for the projects of the stage: neighbours and agents there are started by
+// attack/settings.ts: what the user's project has configured, for the projects of the stage: neighbours and agents there are started by
 // commands of their own, which read it as they do anywhere. What the user has configured for all projects they find by themselves.
 // Invariant: whatever decides how a sandbox is made is carried over. Left out is what stands beside it, what is kept in files of the project, and
 // what would run a program of the user.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SPY, SPY_PROGRAM } from '../attacks/table-services.ts';
+import { SPY, SPY_PROGRAM } from './table/services.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { readProject } from '../config/load.ts';
 import { approve } from '../config/trust.ts';
 import type { ConfigFile } from '../protocol/config/config.ts';
-import type { RunPlan } from './prepare.ts';
-import { configInput, type World } from './world.ts';
+import type { RunPlan } from '../tasks/prepare.ts';
+import { configInput, type World } from '../tasks/world.ts';
 
 /** null: nothing need be said. */
 export async function settingsOf(caller: World, own: RunPlan | null): Promise<ConfigFile | null> {

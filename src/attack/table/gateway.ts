@@ -1,4 +1,4 @@
-// attacks/table-gateway.ts: attempts on the one way out: bytes to the doors of the sandbox, and names. See attack.ts.
+// attack/table/gateway.ts: attempts on the one way out: bytes to the doors of the sandbox, and names. See attack.ts.
 // Names end in .invalid or in a domain of ours, so that nobody else is ever asked about them.
 import type { Attack } from './attack.ts';
 

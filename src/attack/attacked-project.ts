@@ -1,4 +1,4 @@
-// tasks/attack-stage.ts: where a sandbox is attacked: a project of ours in the user's home, configured as the user's tasks are, with much
+// attack/attacked-project.ts: where a sandbox is attacked: a project of ours in the user's home, configured as the user's tasks are, with much
 // around it that nobody inside may reach.
 // Invariant: what decides the sandbox is the user's; what can be lost is ours. Nothing of the stage is left afterwards.
 import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
@@ -8,8 +8,8 @@ import type { ConfigFile } from '../protocol/config/config.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { parseRule } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';
-import { DOORS, type Places } from '../attacks/attack.ts';
-import { attackedNetwork, PROXY_VARIABLE, SECRET_VARIABLE, type AttackedNetwork } from '../attacks/attacked-network.ts';
+import { DOORS, type Places } from './table/attack.ts';
+import { attackedNetwork, PROXY_VARIABLE, SECRET_VARIABLE, type AttackedNetwork } from './table/attacked-network.ts';
 import {
   careless,
   difference,
@@ -18,18 +18,18 @@ import {
   snapshot,
   TRACKED,
   UNTRACKED_SECRETS,
-} from '../attacks/canaries.ts';
-import { DOMAIN, openOrigin, type Origin } from '../attacks/origin.ts';
-import { SPY } from '../attacks/table-services.ts';
+} from './table/canaries.ts';
+import { DOMAIN, openOrigin, type Origin } from './table/origin.ts';
+import { SPY } from './table/services.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import { createAuthority, type Authority } from '../gateway/intercept/certificate.ts';
 import { commitSample } from '../git/staging/sample-repository.ts';
 import { removeTree } from '../lib/files.ts';
 import { STAGE_PREFIX } from '../store/layout.ts';
-import { configure, settingsOf } from './attack-settings.ts';
-import { serviceAddress } from './planned-services.ts';
-import { planRun, type PlanOptions, type RunPlan } from './prepare.ts';
-import type { World } from './world.ts';
+import { configure, settingsOf } from './settings.ts';
+import { serviceAddress } from '../tasks/planned-services.ts';
+import { planRun, type PlanOptions, type RunPlan } from '../tasks/prepare.ts';
+import type { World } from '../tasks/world.ts';
 
 export interface AttackStage extends AsyncDisposable {
   readonly dir: string;

@@ -1,4 +1,4 @@
-// attacks/table-identity.ts: attempts to learn what the caller has: variables, command lines, agents, keys. See attack.ts.
+// attack/table/identity.ts: attempts to learn what the caller has: variables, command lines, agents, keys. See attack.ts.
 import type { Attack } from './attack.ts';
 
 const perl = String.raw;

@@ -1,4 +1,4 @@
-// attacks/table-secrets.ts: attempts on secrets that the gateway puts into requests: their value must reach their host, in its header, and
+// attack/table/secrets.ts: attempts on secrets that the gateway puts into requests: their value must reach their host, in its header, and
 // nobody inside. See attack.ts; the hosts are those of attacked-network.ts.
 import type { Attack } from './attack.ts';
 

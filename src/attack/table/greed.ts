@@ -1,4 +1,4 @@
-// attacks/greed.ts: what became of a program that wanted more than it was given.
+// attack/table/greed.ts: what became of a program that wanted more than it was given.
 // Invariant: it was limited only if the very limit that it tried was seen to hold. One that was ended for another reason, or that met another
 // error, has shown nothing, and counts as not stopped.
 import type { GreedAttack } from './attack.ts';

@@ -1,4 +1,4 @@
-// attacks/table-flaws.ts: attempts on files that follow published flaws of kernels, containers and their tools. See attack.ts.
+// attack/table/flaws.ts: attempts on files that follow published flaws of kernels, containers and their tools. See attack.ts.
 import type { Attack } from './attack.ts';
 
 const perl = String.raw;

@@ -1,9 +1,9 @@
-// attacks/table-services.ts: attempts on and from the services of a task: a service of ours, made as the user's are, does whatever it is sent.
+// attack/table/services.ts: attempts on and from the services of a task: a service of ours, made as the user's are, does whatever it is sent.
 // See attack.ts for what the fields mean.
 import type { Attack } from './attack.ts';
-import { FILE_ATTACKS } from './table-files.ts';
-import { KERNEL_ATTACKS } from './table-kernel.ts';
-import { NETWORK_ATTACKS } from './table-network.ts';
+import { FILE_ATTACKS } from './files.ts';
+import { KERNEL_ATTACKS } from './kernel.ts';
+import { NETWORK_ATTACKS } from './network.ts';
 
 const perl = String.raw;
 

@@ -1,4 +1,4 @@
-// attacks/table-greed.ts: programs that take more than they were given, each in a sandbox with small limits, so that a missing one
+// attack/table/greed-programs.ts: programs that take more than they were given, each in a sandbox with small limits, so that a missing one
 // shows without hurting the machine. See attack.ts.
 import type { GreedAttack } from './attack.ts';
 

@@ -1,5 +1,5 @@
-// attacks/table-kernel.ts: attempts on the kernel, on other processes and on what processes share. See attack.ts.
-import { REFUSED_CALLS } from '../sandbox/spec/seccomp-table.ts';
+// attack/table/kernel.ts: attempts on the kernel, on other processes and on what processes share. See attack.ts.
+import { REFUSED_CALLS } from '../../sandbox/spec/seccomp-table.ts';
 import type { Attack } from './attack.ts';
 
 const perl = String.raw;

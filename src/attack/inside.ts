@@ -1,17 +1,17 @@
-// tasks/attack-inside.ts: programs of the attacker in sandboxes over the stage: many attempts in one, one that wants too much, and a
+// attack/inside.ts: programs of the attacker in sandboxes over the stage: many attempts in one, one that wants too much, and a
 // neighbour that stays.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
-import type { Attack, GreedAttack } from '../attacks/attack.ts';
-import { batchInput, batchProgram, parseAnswers } from '../attacks/batch.ts';
-import { greedProgram, hasBegun, judgeGreed, type GreedRun, type GreedVerdict } from '../attacks/greed.ts';
-import { foundOpen, LEFT_OPEN, NEIGHBOUR } from '../attacks/table-neighbours.ts';
-import type { AttackStage } from './attack-stage.ts';
-import type { PlanOptions } from './prepare.ts';
-import { runCommand } from './run.ts';
+import type { Attack, GreedAttack } from './table/attack.ts';
+import { batchInput, batchProgram, parseAnswers } from './table/batch.ts';
+import { greedProgram, hasBegun, judgeGreed, type GreedRun, type GreedVerdict } from './table/greed.ts';
+import { foundOpen, LEFT_OPEN, NEIGHBOUR } from './table/neighbours.ts';
+import type { AttackStage } from './attacked-project.ts';
+import type { PlanOptions } from '../tasks/prepare.ts';
+import { runCommand } from '../tasks/run.ts';
 
 /** One answer for each, in order; and everything that came out of the sandbox. */
 export async function tryInside(

@@ -1,4 +1,4 @@
-// attacks/canaries.ts: what there is to steal and to break outside: servers, memory, a process and files, each of which notices when it is
+// attack/table/canaries.ts: what there is to steal and to break outside: servers, memory, a process and files, each of which notices when it is
 // touched.
 // Invariant: every secret holds the same random word, so that one look at all output tells whether any of them leaked.
 import { spawn, type ChildProcess } from 'node:child_process';

@@ -1,6 +1,6 @@
-// attacks/attacked-network.ts: what the network of an attacked sandbox has besides the user's own rules: hosts of ours, allowed in each of
+// attack/table/attacked-network.ts: what the network of an attacked sandbox has besides the user's own rules: hosts of ours, allowed in each of
 // the ways there are, secrets for some of them, and a proxy in between.
-import type { SecretRule, UpstreamProxy } from '../protocol/network.ts';
+import type { SecretRule, UpstreamProxy } from '../../protocol/network.ts';
 import { DOMAIN, type Origin } from './origin.ts';
 
 export interface AttackedNetwork {

@@ -1,4 +1,4 @@
-// attacks/table-agents.ts: what an agent leaves for other agents and editors of the user, which start programs that a file names. See
+// attack/table/agents.ts: what an agent leaves for other agents and editors of the user, which start programs that a file names. See
 // attack.ts and table-git.ts. Spellings count: some file systems do not tell them apart.
 import type { RoadAttack } from './attack.ts';
 

@@ -1,4 +1,4 @@
-// attacks/table-network.ts: attempts to reach anything over a network. There is none but the sandbox's own loopback.
+// attack/table/network.ts: attempts to reach anything over a network. There is none but the sandbox's own loopback.
 import type { Attack } from './attack.ts';
 
 const perl = String.raw;

@@ -1,25 +1,25 @@
-// tasks/attack.ts: `ags doctor --attack`: every attempt of the table, for real, against sandboxes as this user's tasks have them here.
+// attack/run-attack.ts: `ags doctor --attack`: every attempt of the table, for real, against sandboxes as this user's tasks have them here.
 // Invariant: an attempt that could not be made is a failure of the whole; nothing counts as stopped that was not seen to be.
-import type { AnyAttack, Attack, Area } from '../attacks/attack.ts';
-import { breaches } from '../attacks/attack.ts';
-import { ENGINE_ATTACKS, ENGINE_CONTROL } from '../attacks/table-engine.ts';
-import { CONTROL } from '../attacks/table-files.ts';
-import { AGENT_ATTACKS } from '../attacks/table-agents.ts';
-import { APART_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from '../attacks/table-git.ts';
-import { GREED_ATTACKS } from '../attacks/table-greed.ts';
-import { LASTING_NEIGHBOUR_ATTACKS, LIVE_NEIGHBOUR_ATTACKS, USES_LEFT_OPEN } from '../attacks/table-neighbours.ts';
-import { LASTING_SERVICE_ATTACKS } from '../attacks/table-services.ts';
-import { INSIDE_ATTACKS } from '../attacks/table.ts';
+import type { AnyAttack, Attack, Area } from './table/attack.ts';
+import { breaches } from './table/attack.ts';
+import { ENGINE_ATTACKS, ENGINE_CONTROL } from './table/engine.ts';
+import { CONTROL } from './table/files.ts';
+import { AGENT_ATTACKS } from './table/agents.ts';
+import { APART_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from './table/git.ts';
+import { GREED_ATTACKS } from './table/greed-programs.ts';
+import { LASTING_NEIGHBOUR_ATTACKS, LIVE_NEIGHBOUR_ATTACKS, USES_LEFT_OPEN } from './table/neighbours.ts';
+import { LASTING_SERVICE_ATTACKS } from './table/services.ts';
+import { INSIDE_ATTACKS } from './table/table.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { visible } from '../lib/sanitize.ts';
 import { keepAttacked } from '../store/attacked.ts';
-import { startNeighbour, tryGreed, tryInside, type Neighbour } from './attack-inside.ts';
-import { takeRoad } from './attack-road.ts';
-import { notAttacked } from './attack-settings.ts';
-import { openStage, type AttackStage } from './attack-stage.ts';
-import { sandboxKey } from './sandbox-key.ts';
-import { describeStrength } from './strength.ts';
-import type { World } from './world.ts';
+import { startNeighbour, tryGreed, tryInside, type Neighbour } from './inside.ts';
+import { takeRoad } from './git-pipeline.ts';
+import { notAttacked } from './settings.ts';
+import { openStage, type AttackStage } from './attacked-project.ts';
+import { sandboxKey } from '../tasks/sandbox-key.ts';
+import { describeStrength } from '../tasks/strength.ts';
+import type { World } from '../tasks/world.ts';
 
 export type Verdict = 'stopped' | 'limited' | 'not stopped' | 'not applicable';
 

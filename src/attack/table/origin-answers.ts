@@ -1,4 +1,4 @@
-// attacks/origin-answers.ts: what a host that is allowed, and hostile, says to a request. The path of the request chooses.
+// attack/table/origin-answers.ts: what a host that is allowed, and hostile, says to a request. The path of the request chooses.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Duplex } from 'node:stream';
 import { gzipSync } from 'node:zlib';

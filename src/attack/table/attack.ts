@@ -1,4 +1,4 @@
-// attacks/attack.ts: one attempt to break out, as data: what is tried, how, and the only answers that mean it failed. One table
+// attack/table/attack.ts: one attempt to break out, as data: what is tried, how, and the only answers that mean it failed. One table
 // of them (table.ts) is what `ags doctor --attack` runs, what the tests of every backend run, and what SECURITY.md names.
 // Invariant: silence is not success. An attempt that gives no answer, or one that is not listed, counts as a breach.
 

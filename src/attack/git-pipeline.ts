@@ -1,16 +1,16 @@
-// tasks/attack-road.ts: an agent that does whatever it likes with its repository, and a user who then brings its work out, looks at it
+// attack/git-pipeline.ts: an agent that does whatever it likes with its repository, and a user who then brings its work out, looks at it
 // and merges it: by the very commands that a user would type.
 import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
-import type { Aftermath, RoadAttack } from '../attacks/attack.ts';
-import { difference, snapshot } from '../attacks/canaries.ts';
+import type { Aftermath, RoadAttack } from './table/attack.ts';
+import { difference, snapshot } from './table/canaries.ts';
 import { userGit } from '../git/host-git.ts';
 import { commitSample } from '../git/staging/sample-repository.ts';
 import { run, type Finished } from '../lib/process/process.ts';
 import { visible } from '../lib/sanitize.ts';
-import { configure } from './attack-settings.ts';
-import type { AttackStage } from './attack-stage.ts';
+import { configure } from './settings.ts';
+import type { AttackStage } from './attacked-project.ts';
 
 const PROGRESS = 'src/progress.txt';
 const FILES = { 'README.md': '# project\n', 'src/a.txt': 'one\ntwo\nthree\n', [PROGRESS]: 'as it was\n' };

@@ -1,4 +1,4 @@
-// attacks/table-git.ts: what an agent leaves in its repository for the moment in which the host takes its work. One agent does all of
+// attack/table/git.ts: what an agent leaves in its repository for the moment in which the host takes its work. One agent does all of
 // it; then its work is brought out, looked at and merged, and each attempt is judged by what became of the host. See attack.ts.
 // Whatever the host would run leaves a mark in $RAN under the name of its attempt.
 import { createHash } from 'node:crypto';

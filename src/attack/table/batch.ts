@@ -1,8 +1,8 @@
-// attacks/batch.ts: many attempts in one sandbox: a Perl program that runs each of them in a process of its own and
+// attack/table/batch.ts: many attempts in one sandbox: a Perl program that runs each of them in a process of its own and
 // prints what it answered. Starting a sandbox costs more than a hundred attempts.
 // Invariants: an attempt that dies, hangs or ends its process is an answer too, and never takes the others with it. What it said counts only
 // if it came to its end, here and wherever else it had something done: one that was cut off has not been refused everything it tried.
-import { NUMBERS } from '../sandbox/spec/seccomp-table.ts';
+import { NUMBERS } from '../../sandbox/spec/seccomp-table.ts';
 import type { Attack, Places } from './attack.ts';
 
 const MARK = 'attempt';

@@ -1,9 +1,9 @@
-// attacks/origin.ts: hosts that the attacked sandbox may reach, and the name server of the world for as long as it is attacked: so nobody
+// attack/table/origin.ts: hosts that the attacked sandbox may reach, and the name server of the world for as long as it is attacked: so nobody
 // outside of this machine is ever asked anything, and whatever was asked is known.
 import { createSocket } from 'node:dgram';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type SecureContext } from 'node:tls';
-import { errorCode } from '../lib/error-code.ts';
+import { errorCode } from '../../lib/error-code.ts';
 import { answer } from './origin-answers.ts';
 
 export const DOMAIN = 'ags-attack.test';

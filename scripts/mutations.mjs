@@ -46,7 +46,7 @@ export const MUTATIONS = [
   one('cookie: SameSite', ENTER, ' SameSite=Strict;', '', ATTACKS),
   one('cookie: Secure', ENTER, "'; Secure'", "''", 'server/tls'),
   one('TLS for other addresses', 'src/cli/serve-here.ts', '  if (!LOOPBACK.includes(host) &&', '  if (host === undefined &&', ATTACKS),
-  one("the port is not an agent's", 'src/tasks/run-network.ts', 'outside === SERVER_PORT ? 0 : outside', 'outside', NEIGHBOURS),
+  one("the port is not an agent's", 'src/run/network/run-network.ts', 'outside === SERVER_PORT ? 0 : outside', 'outside', NEIGHBOURS),
   // What the browser is told.
   one('CSP', HEADERS, "  'Content-Security-Policy': POLICY,\n", '', ATTACKS),
   one('CSP: scripts', HEADERS, "script-src 'self' 'wasm-unsafe-eval'", "script-src 'self' 'unsafe-inline'", ATTACKS),

@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest';
 import { followsPlantedLinks } from '../src/sandbox/checks/planted-links.ts';
 import { findProgram, inspectHost } from '../src/sandbox/checks/host.ts';
 import { diagnose, type Answer, type Diagnosis } from '../src/tasks/doctor.ts';
-import type { World } from '../src/tasks/world.ts';
+import type { World } from '../src/run/host-context.ts';
 import { AGS, CALLERS, createMachine, giveTo, type Caller, type Machine } from './harness.ts';
 
 const isRoot = process.getuid?.() === 0;

@@ -25,7 +25,7 @@ import { planCleanup, sweep } from '../src/tasks/cleanup.ts';
 import { findTask } from '../src/tasks/find-task.ts';
 import { listTasks } from '../src/tasks/list.ts';
 import { findStrays } from '../src/tasks/strays.ts';
-import type { World } from '../src/tasks/world.ts';
+import type { World } from '../src/run/host-context.ts';
 import { leftovers } from './e2e/leftovers.ts';
 import { createMachine, type Machine, USUAL } from './harness.ts';
 

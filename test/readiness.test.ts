@@ -21,9 +21,9 @@ import { explainFailure, type Problem } from '../src/sandbox/checks/failure.ts';
 import { readKernelFacts } from '../src/sandbox/checks/kernel-facts.ts';
 import { explainOverlay } from '../src/sandbox/checks/overlay-reason.ts';
 import { inspectHost, installCommand, type NativeHost } from '../src/sandbox/checks/host.ts';
-import { trySandbox, type Trial } from '../src/tasks/probe.ts';
-import { workspaceKind } from '../src/tasks/ready.ts';
-import type { World } from '../src/tasks/world.ts';
+import { trySandbox, type Trial } from '../src/run/probe.ts';
+import { workspaceKind } from '../src/run/readiness.ts';
+import type { World } from '../src/run/host-context.ts';
 import { CALLERS, createMachine, giveTo, type Caller, type Machine } from './harness.ts';
 
 const DIST = new URL('../dist', import.meta.url).pathname;

@@ -21,8 +21,8 @@ import { createTerminals } from '../src/server/terminal.ts';
 import { openBoundedLog } from '../src/store/bounded-log.ts';
 import { taskPaths } from '../src/store/layout.ts';
 import type { StoredTask } from '../src/store/tasks.ts';
-import { startInside } from '../src/tasks/inside.ts';
-import { serveNames } from '../src/tasks/serve-names.ts';
+import { startInside } from '../src/run/join-sandbox.ts';
+import { serveNames } from '../src/run/network/serve-names.ts';
 import { firstRun, spawnRunner } from '../src/tasks/start.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'ags-moments-'));

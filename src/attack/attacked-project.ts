@@ -27,9 +27,9 @@ import { commitSample } from '../git/staging/sample-repository.ts';
 import { removeTree } from '../lib/files.ts';
 import { STAGE_PREFIX } from '../store/layout.ts';
 import { configure, settingsOf } from './settings.ts';
-import { serviceAddress } from '../tasks/planned-services.ts';
-import { planRun, type PlanOptions, type RunPlan } from '../tasks/prepare.ts';
-import type { World } from '../tasks/world.ts';
+import { serviceAddress } from '../run/planned-services.ts';
+import { planRun, type PlanOptions, type RunPlan } from '../run/plan-run.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface AttackStage extends AsyncDisposable {
   readonly dir: string;

@@ -10,7 +10,7 @@ import { batchInput, batchProgram, parseAnswers } from './table/batch.ts';
 import { greedProgram, hasBegun, judgeGreed, type GreedRun, type GreedVerdict } from './table/greed.ts';
 import { foundOpen, LEFT_OPEN, NEIGHBOUR } from './table/neighbours.ts';
 import type { AttackStage } from './attacked-project.ts';
-import type { PlanOptions } from '../tasks/prepare.ts';
+import type { PlanOptions } from '../run/plan-run.ts';
 import { runCommand } from '../tasks/run.ts';
 
 /** One answer for each, in order; and everything that came out of the sandbox. */

@@ -17,9 +17,9 @@ import { startNeighbour, tryGreed, tryInside, type Neighbour } from './inside.ts
 import { takeRoad } from './git-pipeline.ts';
 import { notAttacked } from './settings.ts';
 import { openStage, type AttackStage } from './attacked-project.ts';
-import { sandboxKey } from '../tasks/sandbox-key.ts';
-import { describeStrength } from '../tasks/strength.ts';
-import type { World } from '../tasks/world.ts';
+import { sandboxKey } from '../run/sandbox-key.ts';
+import { describeStrength } from '../run/strength-label.ts';
+import type { World } from '../run/host-context.ts';
 
 export type Verdict = 'stopped' | 'limited' | 'not stopped' | 'not applicable';
 

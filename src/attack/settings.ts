@@ -9,8 +9,8 @@ import type { EffectiveConfig } from '../config/effective.ts';
 import { readProject } from '../config/load.ts';
 import { approve } from '../config/trust.ts';
 import type { ConfigFile } from '../protocol/config/config.ts';
-import type { RunPlan } from '../tasks/prepare.ts';
-import { configInput, type World } from '../tasks/world.ts';
+import type { RunPlan } from '../run/plan-run.ts';
+import { configInput, type World } from '../run/host-context.ts';
 
 /** null: nothing need be said. */
 export async function settingsOf(caller: World, own: RunPlan | null): Promise<ConfigFile | null> {

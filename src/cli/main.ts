@@ -15,7 +15,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   try {
     return await dispatch(argv, ctx);
   } catch (error) {
-    const { inWords } = await import('../tasks/disk-trouble.ts');
+    const { inWords } = await import('../run/disk-errors.ts');
     return report(inWords(ctx.world, error), ctx, json);
   }
 }

@@ -1,7 +1,7 @@
 // cli/make-world.ts: who calls, where, and on what machine: made once for each command, from its environment.
 import { userInfo, totalmem, release } from 'node:os';
 import { join } from 'node:path';
-import type { World } from '../tasks/world.ts';
+import type { World } from '../run/host-context.ts';
 
 export function makeWorld(env: NodeJS.ProcessEnv): World {
   const uid = process.getuid?.() ?? 0;

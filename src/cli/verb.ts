@@ -1,5 +1,5 @@
 // cli/verb.ts: what one command of `ags` is made of. Help, completion and parsing all come from this one value.
-import type { World } from '../tasks/world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface Option {
   readonly type: 'string' | 'boolean';

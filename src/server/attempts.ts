@@ -2,7 +2,7 @@
 import { listNetworkLogs, type NetworkLogFile } from '../store/network-log.ts';
 import { createNetworkReader, type NetworkFollower } from '../store/network-log-reader.ts';
 import { countDecision, type AttemptTable } from '../tasks/attempts.ts';
-import type { World } from '../tasks/world.ts';
+import type { World } from '../run/host-context.ts';
 import type { Peers, Source } from './peers.ts';
 import { createRecent, type Recent } from './recent.ts';
 

@@ -3,7 +3,7 @@
 import { AgsError } from '../protocol/errors.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { openChecks, type ChecksRequest } from '../tasks/checks.ts';
-import type { World } from '../tasks/world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface CheckRuns {
   /** Returns when they have begun; what keeps them from beginning is thrown. */

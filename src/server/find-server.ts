@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { nameOf, proofOf, readKey } from './entry.ts';
 import { serverDir } from './serve.ts';
-import type { World } from '../tasks/world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** A link that lets one browser in; null: nobody of ours serves there. */
 export async function findServer(world: World, port: number): Promise<string | null> {

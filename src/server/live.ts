@@ -3,7 +3,7 @@
 import type { ApiEvent, LiveMessage } from '../protocol/api/api.ts';
 import { readEventPage } from '../store/event-pages.ts';
 import type { EventLine } from '../store/events.ts';
-import type { World } from '../tasks/world.ts';
+import type { World } from '../run/host-context.ts';
 import { createBoard, type Board } from './board.ts';
 import { createAttempts, type Attempts } from './attempts.ts';
 import { createPeers, type Peer, type Source } from './peers.ts';

@@ -5,7 +5,7 @@ import type { ApiProject, ApiTask } from '../protocol/api/api.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { cloneProject, planClone } from '../tasks/clone-project.ts';
 import { addProject, forgetProject, keepProject, projectBranches, projectId, readProjects } from '../tasks/projects.ts';
-import type { World } from '../tasks/world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface Places {
   list(): Promise<ApiProject[]>;

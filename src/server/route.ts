@@ -5,7 +5,7 @@ import type { Board } from './board.ts';
 import type { CheckRuns } from './check-runs.ts';
 import type { ChangeCache } from './change-cache.ts';
 import type { Places } from './places.ts';
-import type { World } from '../tasks/world.ts';
+import type { World } from '../run/host-context.ts';
 import type { StoredTask } from '../store/tasks.ts';
 
 /** What a route works with. */

@@ -30,7 +30,7 @@ import {
 import { resolveTask } from '../tasks/resolve.ts';
 import { bothSides } from '../tasks/both-sides.ts';
 import { undoMerge } from '../tasks/undo.ts';
-import type { World } from '../tasks/world.ts';
+import type { World } from '../run/host-context.ts';
 import { patchText } from './patch-text.ts';
 import { Refusal } from './refusal.ts';
 import { route, type Desk, type Route } from './route.ts';

@@ -7,7 +7,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { suggestionsFor } from '../tasks/check-suggestions.ts';
 import { mergeRules } from '../tasks/merge-checks.ts';
 import { stopChecks } from '../tasks/stop-checks.ts';
-import type { World } from '../tasks/world.ts';
+import type { World } from '../run/host-context.ts';
 import { route, type Route } from './route.ts';
 import { inTurns, treeRequest } from './taking.ts';
 

@@ -4,7 +4,7 @@ import { cleanUp, planCleanup } from '../tasks/cleanup.ts';
 import { sizeOf } from '../tasks/list.ts';
 import { changeRules, type RuleScope } from '../tasks/network-rules.ts';
 import { viewNetwork } from '../tasks/network-view.ts';
-import type { World } from '../tasks/world.ts';
+import type { World } from '../run/host-context.ts';
 import { taskPaths } from '../store/layout.ts';
 import { Refusal } from './refusal.ts';
 import { route, type Route } from './route.ts';

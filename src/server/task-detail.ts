@@ -5,7 +5,7 @@ import { ask } from '../tasks/running.ts';
 import { agentResumes } from '../tasks/about.ts';
 import { waitingFor } from '../tasks/steer.ts';
 import { hasMerge } from '../tasks/undo.ts';
-import type { World } from '../tasks/world.ts';
+import type { World } from '../run/host-context.ts';
 import type { Card } from './card.ts';
 
 export async function taskDetail(world: World, card: Card, stored: StoredTask): Promise<ApiTaskDetail> {

@@ -8,8 +8,8 @@ import { usualParallel } from '../config/tasks.ts';
 import type { TaskDefaults } from '../config/effective.ts';
 import { findProgram, userView, type AgentProgram } from './agent-programs.ts';
 import { signInStatus, type SignInStatus } from './credentials.ts';
-import { workspaceKind } from './ready.ts';
-import { inspectWorld, type World } from './world.ts';
+import { workspaceKind } from '../run/readiness.ts';
+import { inspectWorld, type World } from '../run/host-context.ts';
 
 export interface AgentFacts {
   readonly agent: Agent;

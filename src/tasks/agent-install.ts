@@ -18,13 +18,13 @@ import { AgsError } from '../protocol/errors.ts';
 import { tryLock } from '../lib/process/lock.ts';
 import { isWithin } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
-import { APART_WORK, diskUsage, runApart, type ApartRequest, type ApartResult } from './apart.ts';
+import { APART_WORK, diskUsage, runApart, type ApartRequest, type ApartResult } from '../run/one-off-sandbox.ts';
 import { onPath, PROGRAMS_INSIDE, userView, visiblePlaces } from './agent-programs.ts';
 import { runForVersion } from './agent-version.ts';
 import { agentsDir, readInstalled, removeVersions, writeInstalled } from './installed-agents.ts';
 import { findRegistry, type Registry } from './npm-registry.ts';
 import { runningTasks } from './running.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface InstallWatch {
   /** "Codex CLI 0.166.0 from registry.example". */

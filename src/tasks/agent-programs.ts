@@ -6,12 +6,12 @@ import type { Agent } from '../agents/agent.ts';
 import { isWithin } from '../lib/files.ts';
 import { readMachine } from '../sandbox/spec/machine.ts';
 import { isVisible } from '../sandbox/spec/plan-sandbox.ts';
-import { userConfig, type ProgramMount } from './apart.ts';
+import { userConfig, type ProgramMount } from '../run/one-off-sandbox.ts';
 import { agentInImage } from './base-image.ts';
 import { askVersion, PACKAGE } from './agent-version.ts';
 import { readInstalled } from './installed-agents.ts';
-import type { RunPlan } from './prepare.ts';
-import type { World } from './world.ts';
+import type { RunPlan } from '../run/plan-run.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface AgentProgram {
   /** Inside, with what must stand in front of it. */

@@ -8,8 +8,8 @@ import { createPrivateGit } from '../git/private-git.ts';
 import type { MoreInside } from '../sandbox/spec/plan-sandbox.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { PreparedLayers } from './layers.ts';
-import { borrowedObjectsOf, describeRun, shownPlaces, type RunPlan } from './prepare.ts';
-import type { World } from './world.ts';
+import { borrowedObjectsOf, describeRun, shownPlaces, type RunPlan } from '../run/plan-run.ts';
+import type { World } from '../run/host-context.ts';
 
 /** Makes the directories of the run, for as many turns as there will be. */
 export async function createAgentRun(

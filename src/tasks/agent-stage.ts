@@ -13,9 +13,9 @@ import { findProgram, type AgentProgram } from './agent-programs.ts';
 import type { BringOutDetails } from './bring-out.ts';
 import { findSignIn, signInNeeded, type FoundSignIn } from './credentials.ts';
 import { prepareLayers, type LayersWish, type PreparedLayers } from './layers.ts';
-import { ENDPOINT_PORT } from './network-plan.ts';
-import { planRun, type RunPlan } from './prepare.ts';
-import type { World } from './world.ts';
+import { ENDPOINT_PORT } from '../run/network/plan-network.ts';
+import { planRun, type RunPlan } from '../run/plan-run.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface AgentStage {
   readonly agent: Agent;
@@ -66,7 +66,7 @@ export async function setStage(
       },
     );
   if (signIn !== null) {
-    const { checkSecret } = await import('./gateway-load.ts');
+    const { checkSecret } = await import('../run/network/open-gateway.ts');
     await checkSecret(world, plan.config.network, signIn.secret);
   }
   return { agent, plan, program, signIn };

@@ -17,9 +17,9 @@ import { INSIDE } from '../sandbox/spec/plan-inspection.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { bytesOf, planIndex, textOf, type Entry, type Facts, type IndexPlan } from './agent-index.ts';
 import { askIgnored, captureGit, findPipes, GIT_ENV } from './capture.ts';
-import type { Ask } from './question.ts';
+import type { Ask } from '../run/inspection.ts';
 import { asCopied, pipesForRules, sizesInCopy } from './list-copy.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** Where the agent's git directory and the objects of the user's repository are shown. */
 export const AGENT_GIT = '/run/ags/agent-git';

@@ -15,14 +15,14 @@ import type { StoredTask } from '../store/tasks.ts';
 import { createRecorder } from './agent-events.ts';
 import { describeAgentRun } from './agent-run.ts';
 import { authorOf, endpointOf, type AgentStage } from './agent-stage.ts';
-import { startInside, type Inside } from './inside.ts';
+import { startInside, type Inside } from '../run/join-sandbox.ts';
 import type { PreparedLayers } from './layers.ts';
 import { withDoors, type RunHooks } from './run-hooks.ts';
 import type { InnerDocker } from './inner-docker.ts';
-import { openRunNetwork, type RunNetwork, type ServiceDoors } from './run-network.ts';
-import { NO_SIGNALS, supervise } from './supervise.ts';
+import { openRunNetwork, type RunNetwork, type ServiceDoors } from '../run/network/run-network.ts';
+import { NO_SIGNALS, supervise } from '../run/supervise.ts';
 import { createHub, type TerminalHub } from './terminal-hub.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface TurnInput {
   readonly world: World;

@@ -5,9 +5,9 @@ import { dirname, join } from 'node:path';
 import type { Agent } from '../agents/agent.ts';
 import { remember } from '../lib/remember.ts';
 import { shortHash } from '../lib/short-hash.ts';
-import { runApart, type ApartRequest, type ProgramMount } from './apart.ts';
+import { runApart, type ApartRequest, type ProgramMount } from '../run/one-off-sandbox.ts';
 import type { AgentProgram, HostProgram } from './agent-programs.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** Remembered for as long as the file stays as it is. null: it does not say. */
 export async function askVersion(world: World, program: HostProgram, ask: boolean): Promise<string | null> {

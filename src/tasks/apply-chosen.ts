@@ -10,7 +10,7 @@ import { list } from './move-files.ts';
 import { openReview } from './review.ts';
 import { riskyPatterns } from './risky-patterns.ts';
 import { showChanges, shownOf } from './shown-changes.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface AppliedChosen {
   readonly files: readonly string[];

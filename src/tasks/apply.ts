@@ -6,7 +6,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { asDirectory, selectionProblem } from './merge-tree.ts';
 import { list } from './move-files.ts';
 import { openReview } from './review.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface Applied {
   readonly taken: readonly Change[];

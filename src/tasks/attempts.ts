@@ -2,7 +2,7 @@
 import type { Decision } from '../protocol/network.ts';
 import { readNetworkLog, readNetworkRun } from '../store/network-log-reader.ts';
 import { listNetworkLogs } from '../store/network-log.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface Attempt {
   readonly host: string;

@@ -6,7 +6,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { repositoryOf, targetOf } from './merge-tree.ts';
 import { shortName } from './move-files.ts';
 import { readFileText, type ShownFile } from './shown-changes.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export async function bothSides(
   world: World,

@@ -21,10 +21,10 @@ import type { StoredTask } from '../store/tasks.ts';
 import { AGENT_GIT, agentStore, gitEnv, readAgentTree, type AgentTree } from './agent-tree.ts';
 import { captureFrom } from './agent-capture.ts';
 import { readCapture } from './capture.ts';
-import { tellDiskTrouble } from './disk-trouble.ts';
-import { onceMore, openQuestions, type Ask } from './question.ts';
-import { repositoryAt } from './project.ts';
-import { configInput, type World } from './world.ts';
+import { tellDiskTrouble } from '../run/disk-errors.ts';
+import { onceMore, openQuestions, type Ask } from '../run/inspection.ts';
+import { repositoryAt } from '../run/project.ts';
+import { configInput, type World } from '../run/host-context.ts';
 
 export interface BroughtOut {
   readonly commit: string;

@@ -13,10 +13,10 @@ import type { Surroundings } from '../sandbox/engine/build.ts';
 import { ENGINE_KINDS, PROXY_VARIABLES } from '../sandbox/engine/engine-kinds.ts';
 import { findProgram } from '../sandbox/checks/host.ts';
 import { ownerText } from '../sandbox/engine/owner.ts';
-import { runApart } from './apart.ts';
-import { PROXY_PORT } from './network-plan.ts';
-import type { DeniedHost } from './run-network.ts';
-import type { World } from './world.ts';
+import { runApart } from '../run/one-off-sandbox.ts';
+import { PROXY_PORT } from '../run/network/plan-network.ts';
+import type { DeniedHost } from '../run/network/run-network.ts';
+import type { World } from '../run/host-context.ts';
 
 const NAME = 'image-build';
 

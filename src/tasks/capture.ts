@@ -17,9 +17,9 @@ import { INSIDE } from '../sandbox/spec/plan-inspection.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { leftOut } from './left-out.ts';
 import { listCopy } from './list-copy.ts';
-import { openQuestions, type Ask } from './question.ts';
-import { repositoryAt } from './project.ts';
-import type { World } from './world.ts';
+import { openQuestions, type Ask } from '../run/inspection.ts';
+import { repositoryAt } from '../run/project.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface Capture {
   readonly version: 1;

@@ -9,7 +9,7 @@ import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import { flagLayer } from '../config/flags.ts';
 import { loadConfig } from '../config/load.ts';
 import { refusedFile } from './import-read.ts';
-import { configInput, type World } from './world.ts';
+import { configInput, type World } from '../run/host-context.ts';
 
 /** Variables and paths of the machine, and where secrets are, stay where they are. */
 export function rulesOf(config: EffectiveConfig, flags: ConfigFlags): CarriedRules {

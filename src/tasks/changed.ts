@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { FAR_MEMO } from '../sandbox/backend.ts';
 import type { TaskPaths } from '../store/layout.ts';
-import type { RunPlan } from './prepare.ts';
+import type { RunPlan } from '../run/plan-run.ts';
 
 export async function hasChanges(
   paths: TaskPaths,

@@ -17,7 +17,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import type { Capture } from './capture.ts';
 import { stageHostFiles, TOO_LARGE } from './host-files.ts';
 import { findTouched, UNTOUCHED, type Touched } from './touched.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface Compared {
   readonly changeSet: ChangeSet;

@@ -5,9 +5,9 @@ import type { ChecksConfig } from '../config/effective.ts';
 import { checkLogPath, dropChecks, makeChecksDir, writeChecks } from '../store/checks.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { CheckEnd } from './check-run.ts';
-import { openPrinted, type Printed } from './printed.ts';
+import { openPrinted, type Printed } from '../run/output-reader.ts';
 import type { MergedBranch } from './merge-tree.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface ChecksListener {
   /** What is being made ready. */

@@ -11,11 +11,11 @@ import { ensureWhiteout } from '../sandbox/checks/host.ts';
 import type { LayerFile } from '../store/layers.ts';
 import { excludeLine, hiddenAmong, prepareSnapshot, type LayersWish, type PreparedLayers } from './layers.ts';
 import type { MergedBranch } from './merge-tree.ts';
-import type { RunPlan } from './prepare.ts';
+import type { RunPlan } from '../run/plan-run.ts';
 import { ensureSetup } from './setup.ts';
 import { findInputs, inputsAmong } from './setup-key.ts';
 import type { Snapshot } from './snapshots.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface CheckLayers extends PreparedLayers {
   /** private: the commands have to be run over these layers first. */

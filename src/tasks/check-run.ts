@@ -3,9 +3,9 @@ import type { Sandbox } from '../sandbox/backend.ts';
 import { taskPaths } from '../store/layout.ts';
 import { runClean } from './clean-run.ts';
 import type { PreparedLayers } from './layers.ts';
-import type { RunPlan } from './prepare.ts';
-import type { Printed } from './printed.ts';
-import type { World } from './world.ts';
+import type { RunPlan } from '../run/plan-run.ts';
+import type { Printed } from '../run/output-reader.ts';
+import type { World } from '../run/host-context.ts';
 
 // Both streams are one, so that lines come in the order in which they were written.
 const SCRIPT = 'exec sh -c "$1" 2>&1';

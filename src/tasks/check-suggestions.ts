@@ -4,8 +4,8 @@ import { stagingGit } from '../git/host-git.ts';
 import { readRef } from '../git/owner-git.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { MergedBranch } from './merge-tree.ts';
-import { repositoryAt } from './project.ts';
-import type { World } from './world.ts';
+import { repositoryAt } from '../run/project.ts';
+import type { World } from '../run/host-context.ts';
 
 export async function noChecks(stored: StoredTask, merged: Pick<MergedBranch, 'from'>): Promise<AgsError> {
   const suggestions = await suggestChecks(stored, merged.from);

@@ -16,11 +16,11 @@ import { createKeeper, type ChecksListener, type Keeper } from './check-keeper.t
 import { runCheck } from './check-run.ts';
 import { noChecks } from './check-suggestions.ts';
 import { excludeLine } from './layers.ts';
-import { tellDiskTrouble } from './disk-trouble.ts';
+import { tellDiskTrouble } from '../run/disk-errors.ts';
 import { findSides, mergeCommit, mergeIntoTree, type MergedBranch, type TreeRequest } from './merge-tree.ts';
 import type { ConfigFlags } from '../config/effective.ts';
-import { planRun, type RunPlan } from './prepare.ts';
-import type { World } from './world.ts';
+import { planRun, type RunPlan } from '../run/plan-run.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface ChecksRequest extends TreeRequest {
   /** In place of those that are configured; empty: these. */

@@ -8,12 +8,12 @@ import type { TaskPaths } from '../store/layout.ts';
 import { createAgentRun, describeAgentRun } from './agent-run.ts';
 import { innerDockerFor } from './inner-docker.ts';
 import type { PreparedLayers } from './layers.ts';
-import { hasServices } from './planned-services.ts';
-import { prepareWorldInside, type RunPlan } from './prepare.ts';
-import { openRunNetwork, type DeniedHost } from './run-network.ts';
+import { hasServices } from '../run/planned-services.ts';
+import { prepareWorldInside, type RunPlan } from '../run/plan-run.ts';
+import { openRunNetwork, type DeniedHost } from '../run/network/run-network.ts';
 import type { SeedSource } from './service-seed.ts';
-import { NO_SIGNALS, supervise } from './supervise.ts';
-import type { World } from './world.ts';
+import { NO_SIGNALS, supervise } from '../run/supervise.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface CleanRun {
   readonly task: string;

@@ -16,7 +16,7 @@ import { engineItems } from './engine-leftovers.ts';
 import { endStrays, findStrays, type Stray } from './strays.ts';
 import { imageItems } from './unused-images.ts';
 import { UNUSED_MS } from './unused-layers.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface Cleanup {
   readonly items: readonly CleanupItem[];

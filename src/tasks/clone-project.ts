@@ -8,8 +8,8 @@ import { removeTree } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
 import { cloneWithUserGit } from '../git/clone.ts';
 import { slug } from '../store/tasks.ts';
-import { CLONES } from './project.ts';
-import type { World } from './world.ts';
+import { CLONES } from '../run/project.ts';
+import type { World } from '../run/host-context.ts';
 
 /** Where it will be. Throws if the address cannot be one. */
 export function planClone(world: World, url: string): { url: string; path: string } {

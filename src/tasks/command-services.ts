@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { visible } from '../lib/sanitize.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { InnerDocker } from './inner-docker.ts';
-import type { RunPlan } from './prepare.ts';
+import type { RunPlan } from '../run/plan-run.ts';
 import { openRunServices, type RunServices } from './run-services.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export function openCommandServices(
   world: World,

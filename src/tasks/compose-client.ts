@@ -12,12 +12,12 @@ import { findProgram, installCommand } from '../sandbox/checks/host.ts';
 import { readMachine } from '../sandbox/spec/machine.ts';
 import { planQuestion } from '../sandbox/spec/plan-inspection.ts';
 import type { TaskPaths } from '../store/layout.ts';
-import { DOCKER_PORT } from './network-plan.ts';
-import type { PlannedCompose } from './planned-services.ts';
-import type { RunPlan } from './prepare.ts';
-import { QUESTION_LIMITS } from './question.ts';
-import { NO_SIGNALS, supervise } from './supervise.ts';
-import type { World } from './world.ts';
+import { DOCKER_PORT } from '../run/network/plan-network.ts';
+import type { PlannedCompose } from '../run/planned-services.ts';
+import type { RunPlan } from '../run/plan-run.ts';
+import { QUESTION_LIMITS } from '../run/inspection.ts';
+import { NO_SIGNALS, supervise } from '../run/supervise.ts';
+import type { World } from '../run/host-context.ts';
 
 /** A volume of the engine, and where it and the client have it: a path that a compose file names means the same to both. */
 export const PROJECT_VOLUME = 'ags-project';

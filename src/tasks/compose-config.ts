@@ -3,7 +3,7 @@
 import { isAbsolute, relative } from 'node:path';
 import { COMPOSE_NAME } from '../protocol/config/words.ts';
 import { AgsError } from '../protocol/errors.ts';
-import { composeAddress, type ComposedService } from './planned-services.ts';
+import { composeAddress, type ComposedService } from '../run/planned-services.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 

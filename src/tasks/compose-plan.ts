@@ -13,10 +13,10 @@ import { clientDir, findComposeClient, OVERRIDE_INSIDE, projectInside, runClient
 import { readComposed } from './compose-config.ts';
 import { prepareSnapshot } from './layers.ts';
 import type { TaskPaths } from '../store/layout.ts';
-import type { PlannedCompose } from './planned-services.ts';
-import { prepareWorldInside, type RunPlan } from './prepare.ts';
+import type { PlannedCompose } from '../run/planned-services.ts';
+import { prepareWorldInside, type RunPlan } from '../run/plan-run.ts';
 import { readBelow, type SeedSource } from './service-seed.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 interface About {
   readonly task: string;

@@ -6,8 +6,8 @@ import type { InnerEngine } from '../sandbox/nested/nested-engine.ts';
 import { bringFiles } from './compose-engine.ts';
 import { clientDir, projectInside, runClient, type ClientRun } from './compose-client.ts';
 import type { InnerDocker } from './inner-docker.ts';
-import type { Printed } from './printed.ts';
-import type { PlannedCompose } from './planned-services.ts';
+import type { Printed } from '../run/output-reader.ts';
+import type { PlannedCompose } from '../run/planned-services.ts';
 import type { RunServicesInput } from './service-life.ts';
 
 export interface BringUp extends RunServicesInput {

@@ -7,8 +7,8 @@ import type { ServiceStatus } from '../protocol/service.ts';
 import type { InnerEngine } from '../sandbox/nested/nested-engine.ts';
 import { serviceLog, servicePlace } from '../store/service-files.ts';
 import { followLog, type Container } from './compose-engine.ts';
-import { openPrinted, type Printed } from './printed.ts';
-import type { ComposedService } from './planned-services.ts';
+import { openPrinted, type Printed } from '../run/output-reader.ts';
+import type { ComposedService } from '../run/planned-services.ts';
 import type { RunServicesInput } from './service-life.ts';
 
 export interface LiveComposed {

@@ -3,7 +3,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { readCapture } from './capture.ts';
 import { compareWithBase } from './changes.ts';
 import { riskyPatterns } from './risky-patterns.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** A review reads them all; the end of a run does not wait for that where there are more. */
 const MOST_FILES = 2000;

@@ -14,7 +14,7 @@ import {
   type Credential,
   type Tokens,
 } from '../store/credentials.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface FoundSignIn {
   readonly signIn: SignIn;

@@ -7,7 +7,7 @@ import { tellSlowly } from '../sandbox/engine/build.ts';
 import type { Engine } from '../sandbox/engine/engine.ts';
 import type { Image } from '../sandbox/spec/image.ts';
 import { DEBIAN } from './base-image.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 const NAME = `ags-debian:${DEBIAN.suite}`;
 

@@ -5,7 +5,7 @@ import { serveControl, StreamAnswer } from '../lib/process/control.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { LiveTurn } from './agent-turn.ts';
 import { putMessage } from './inbox.ts';
-import { startInside } from './inside.ts';
+import { startInside } from '../run/join-sandbox.ts';
 import { guestOnly } from './terminal-hub.ts';
 
 export interface Desk extends Disposable {

@@ -12,8 +12,8 @@ import { INNER_MEETING, KEEPER } from '../sandbox/inner-scripts.ts';
 import { seccompArch } from '../sandbox/spec/seccomp.ts';
 import { openEngineDoor } from './inner-docker.ts';
 import { listenAt } from './listen-place.ts';
-import { PROXY_PORT } from './network-plan.ts';
-import type { World } from './world.ts';
+import { PROXY_PORT } from '../run/network/plan-network.ts';
+import type { World } from '../run/host-context.ts';
 
 /** Who it is in the image, as the gateway is. */
 const USER = 'gateway';

@@ -15,9 +15,9 @@ import { INNER_USERS } from '../sandbox/inner-scripts.ts';
 import { devContainerFiles, type DevContainer } from './devcontainer-files.ts';
 import { devContainerMark } from './devcontainer-mark.ts';
 import { composeServices, type ComposeService } from './devcontainer-services.ts';
-import { proxyEnvironment, withEngine } from './network-plan.ts';
-import { findProject } from './project.ts';
-import { configInput, type World } from './world.ts';
+import { proxyEnvironment, withEngine } from '../run/network/plan-network.ts';
+import { findProject } from '../run/project.ts';
+import { configInput, type World } from '../run/host-context.ts';
 
 export interface WrittenDevContainer {
   readonly root: string;

@@ -22,8 +22,8 @@ import { freeBreach } from '../sandbox/watch/governor-rules.ts';
 import { findProgram, installCommand } from '../sandbox/checks/host.ts';
 import { freeFloor } from '../sandbox/watch/limits.ts';
 import { planCleanup } from './cleanup.ts';
-import { trySandbox } from './probe.ts';
-import { inspectWorld, type World } from './world.ts';
+import { trySandbox } from '../run/probe.ts';
+import { inspectWorld, type World } from '../run/host-context.ts';
 
 export interface Diagnosis {
   /** True when `ags exec` works here. */

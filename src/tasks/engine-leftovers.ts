@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { taskPaths } from '../store/layout.ts';
 import type { CleanupItem } from './leftovers.ts';
-import { engineWorkDirs } from './open-backend.ts';
-import type { World } from './world.ts';
+import { engineWorkDirs } from '../run/open-backend.ts';
+import type { World } from '../run/host-context.ts';
 
 export async function engineItems(world: World): Promise<CleanupItem[]> {
   const { findEngine } = await import('../sandbox/engine/find-engine.ts');

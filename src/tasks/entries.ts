@@ -5,8 +5,8 @@ import { AgsError } from '../protocol/errors.ts';
 import { isAlive, type ProcessIdentity } from '../lib/process/liveness.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { readTask, taskIds, type StoredTask } from '../store/tasks.ts';
-import { findProject } from './project.ts';
-import type { World } from './world.ts';
+import { findProject } from '../run/project.ts';
+import type { World } from '../run/host-context.ts';
 
 export type TaskEntry =
   | { readonly kind: 'whole'; readonly id: string; readonly paths: TaskPaths; readonly stored: StoredTask }

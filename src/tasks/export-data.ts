@@ -15,8 +15,8 @@ import { formatSize } from '../lib/units.ts';
 import { PRESETS } from '../services/presets.ts';
 import { readServices, servicePlace } from '../store/service-files.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { questionsOver, type Ask } from './question.ts';
-import type { World } from './world.ts';
+import { questionsOver, type Ask } from '../run/inspection.ts';
+import type { World } from '../run/host-context.ts';
 
 /** The services of a task that have left data, by name. */
 export function servicesWithData({ paths }: Pick<StoredTask, 'paths'>): string[] {

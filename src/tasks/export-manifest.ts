@@ -7,7 +7,7 @@ import type { Repository } from '../git/inspect.ts';
 import { mergePaths, readMerges } from '../store/merges.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { rulesOf } from './carried-rules.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export type Work = Pick<ExportManifest['work'], 'root' | 'base' | 'commit' | 'notKept' | 'refused'>;
 

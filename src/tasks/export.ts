@@ -18,7 +18,7 @@ import { createStaging } from '../git/staging/staging.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { beginTask, type StoredTask } from '../store/tasks.ts';
 import { readCapture } from './capture.ts';
-import { tellDiskTrouble } from './disk-trouble.ts';
+import { tellDiskTrouble } from '../run/disk-errors.ts';
 import { exportData, servicesWithData } from './export-data.ts';
 import { eventsOut, networkOut, zipped } from './export-history.ts';
 import { writeJournal } from './import-journal.ts';
@@ -27,7 +27,7 @@ import { hiddenAmong } from './layers.ts';
 import { repositoryOf } from './merge-tree.ts';
 import { toPortable } from './portable-text.ts';
 import { isLive, requireAgent } from './steer.ts';
-import { configInput, sandboxUser, type World } from './world.ts';
+import { configInput, sandboxUser, type World } from '../run/host-context.ts';
 
 export interface ExportWish {
   /** Absolute. */

@@ -6,7 +6,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { currentProject, entryIds, readEntries, readEntry, type TaskEntry } from './entries.ts';
 import { taskNotFound } from '../store/task-lock.ts';
 import { describeTask } from './list.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /**
  * A name, the beginning of one, "@" for the latest task of this project, "@2" for the one before. `work`: what it did is wanted, so

@@ -2,7 +2,7 @@
 import type { StoredTask } from '../store/tasks.ts';
 import { requireAgent } from './steer.ts';
 import { startTasks } from './start.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export function forkTask(
   world: World,

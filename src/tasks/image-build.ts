@@ -15,15 +15,15 @@ import type { Engine } from '../sandbox/engine/engine.ts';
 import { ENGINE_KINDS } from '../sandbox/engine/engine-kinds.ts';
 import type { Image } from '../sandbox/spec/image.ts';
 import { userMark } from '../sandbox/engine/owner.ts';
-import { makeApart } from './apart.ts';
+import { makeApart } from '../run/one-off-sandbox.ts';
 import { BASE_IMAGE, baseDockerfile, DEBIAN } from './base-image.ts';
 import { withBuildNetwork } from './build-network.ts';
 import { canMakeDebian, debianImage } from './debian-root.ts';
 import { fetchedByEngine, imageFromFile, readOtherwise, runWithOptions } from './dockerfile.ts';
 import { findRegistry } from './npm-registry.ts';
 import type { BuiltImage } from './project-image.ts';
-import { systemBundle } from './system-bundle.ts';
-import type { World } from './world.ts';
+import { systemBundle } from '../run/network/system-bundle.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface BuildOptions {
   /** Everything anew. */

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** null: this dev container has no engine. */
 export function planImageInside(

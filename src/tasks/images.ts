@@ -6,9 +6,9 @@ import { inspectImage, IMAGE_LABEL, ownImages, removeImage, type OwnImage } from
 import { needEngine } from '../sandbox/engine/find-engine.ts';
 import { shortId, type Image } from '../sandbox/spec/image.ts';
 import { buildBase, buildProject, pullImage, type BuildOptions, type Built } from './image-build.ts';
-import { findProject } from './project.ts';
+import { findProject } from '../run/project.ts';
 import { wantedImage } from './project-image.ts';
-import { configInput, type World } from './world.ts';
+import { configInput, type World } from '../run/host-context.ts';
 
 export interface ListedImage extends OwnImage {
   readonly project: string | null;

@@ -8,8 +8,8 @@ import { visible } from '../lib/sanitize.ts';
 import type { Repository } from '../git/inspect.ts';
 import { checkOut, createRepository } from '../git/staging/new-repository.ts';
 import { moveRef, ownerGit } from '../git/owner-git.ts';
-import { findProject, requireSuitable } from './project.ts';
-import type { World } from './world.ts';
+import { findProject, requireSuitable } from '../run/project.ts';
+import type { World } from '../run/host-context.ts';
 
 export type ImportPlace =
   | {

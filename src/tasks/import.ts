@@ -15,7 +15,7 @@ import { beginTask, finishTask, readTask, taskIds, type StoredTask } from '../st
 import { captureFrom, type Counted } from './agent-capture.ts';
 import { agentOf, authorOf } from './agent-stage.ts';
 import { judgeRules, type RuleWishes } from './carried-rules.ts';
-import { tellDiskTrouble } from './disk-trouble.ts';
+import { tellDiskTrouble } from '../run/disk-errors.ts';
 import { takeData } from './import-data.ts';
 import { takeDecisions, takeEvents } from './import-history.ts';
 import { dropJournal, takeBackImport, writeJournal } from './import-journal.ts';
@@ -24,7 +24,7 @@ import { beginRepository, fillRepository, findPlace, moveRepository, type Import
 import { openExport, refusedFile, type ExportFile } from './import-read.ts';
 import { describeImported } from './imported-task.ts';
 import { branchNames, freeNames } from './start.ts';
-import { sandboxUser, type World } from './world.ts';
+import { sandboxUser, type World } from '../run/host-context.ts';
 
 export interface Import extends Disposable {
   readonly file: ExportFile;

@@ -13,7 +13,7 @@ import { mainBranch, type ImportPlace } from './import-place.ts';
 import type { Given } from './import.ts';
 import { fromPortable, type Rewrite } from './portable-text.ts';
 import { firstRun } from './start.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface Imported {
   readonly task: TaskFile;

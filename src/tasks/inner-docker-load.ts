@@ -23,8 +23,8 @@ import {
 import { seccompArch } from '../sandbox/spec/seccomp.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { innerDir, type EngineNews, type InnerDockerInput } from './inner-docker.ts';
-import { wayOut } from './gateway-load.ts';
-import type { World } from './world.ts';
+import { wayOut } from '../run/network/open-gateway.ts';
+import type { World } from '../run/host-context.ts';
 
 export async function startFor(input: InnerDockerInput, on: EngineNews): Promise<InnerEngine> {
   const { world, config } = input;
@@ -50,7 +50,7 @@ export async function startFor(input: InnerDockerInput, on: EngineNews): Promise
 }
 
 async function trustOf({ secrets, world }: InnerDockerInput): Promise<string> {
-  const { planTrust } = await import('./secrets.ts');
+  const { planTrust } = await import('../run/network/secrets.ts');
   const { files } = await planTrust(secrets?.authority ?? null, world);
   return files.find(({ to }) => to === TRUST_INSIDE)?.content ?? '';
 }

@@ -5,7 +5,7 @@ import { errorCode } from '../lib/error-code.ts';
 import { visible } from '../lib/sanitize.ts';
 import { askInner } from './inner-ask.ts';
 import { startFor } from './inner-docker-load.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** What isolation it has, in a few words; throws why there is none. */
 export async function tryInnerEngine(

@@ -10,9 +10,9 @@ import { AgsError } from '../protocol/errors.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import type { InnerEngine } from '../sandbox/nested/nested-engine.ts';
-import type { TaskSecrets } from './secrets.ts';
-import { serveNames } from './serve-names.ts';
-import type { World } from './world.ts';
+import type { TaskSecrets } from '../run/network/secrets.ts';
+import { serveNames } from '../run/network/serve-names.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface InnerDocker extends AsyncDisposable {
   /** The engine itself, started if it is not there. */

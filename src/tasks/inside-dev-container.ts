@@ -6,8 +6,8 @@ import { hostAndPort } from '../protocol/host-name.ts';
 import type { NetworkRule } from '../protocol/network.ts';
 import { readAllowList } from '../config/network/allow-list.ts';
 import type { Reached } from './net-test.ts';
-import { PROXY_PORT } from './network-plan.ts';
-import type { World } from './world.ts';
+import { PROXY_PORT } from '../run/network/plan-network.ts';
+import type { World } from '../run/host-context.ts';
 
 /** In the image, the compose file and here. */
 export const INSIDE = {

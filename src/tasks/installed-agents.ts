@@ -4,7 +4,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeTree, replaceFile } from '../lib/files.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface InstalledAgent {
   readonly version: string;

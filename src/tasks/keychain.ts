@@ -2,7 +2,7 @@
 import { AgsError } from '../protocol/errors.ts';
 import { run } from '../lib/process/process.ts';
 import { visible } from '../lib/sanitize.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export async function storeInKeychain(world: World, entry: string, label: string, value: string): Promise<void> {
   await tool(world, ['store', `--label=${label}`, ...attributes(entry)], value);

@@ -6,7 +6,7 @@ import { discard, layersDir, lockLayers, unfinishedLayers } from '../store/layer
 import type { CleanupItem } from './leftovers.ts';
 import { sizeOf } from './list.ts';
 import { unusedLayers } from './unused-layers.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** Of all projects: those not used for this long that no task stands on. */
 export async function layerItems(world: World, ageMs: number, going: ReadonlySet<string>): Promise<CleanupItem[]> {

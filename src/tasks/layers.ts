@@ -5,12 +5,12 @@ import { HIDE } from '../config/defaults.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { compileHidden } from '../config/patterns.ts';
 import { listIndex, type IndexEntry } from '../git/staging/snapshot.ts';
-import { tellDiskTrouble } from './disk-trouble.ts';
-import { shownPlaces, type RunPlan } from './prepare.ts';
+import { tellDiskTrouble } from '../run/disk-errors.ts';
+import { shownPlaces, type RunPlan } from '../run/plan-run.ts';
 import { remembered } from './remembered.ts';
 import { ensureSetup } from './setup.ts';
 import { ensureSnapshot, layerGitOf, type Snapshot, type SnapshotInput } from './snapshots.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface PreparedLayers {
   readonly commit: string;

@@ -13,7 +13,7 @@ import { lockTask } from '../store/task-lock.ts';
 import { cutOffApplies, recoverApplies } from './remove.ts';
 import { credentialsDir } from '../store/credentials.ts';
 import { agentsDir } from './installed-agents.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface CleanupItem {
   readonly kind:

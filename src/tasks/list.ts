@@ -13,7 +13,7 @@ import { readChecks } from '../store/checks.ts';
 import { pendingMerges } from '../store/merges.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { currentProject, readEntries, type TaskEntry } from './entries.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** The states of a run; "interrupted": its runner was killed; "damaged": its files cannot be read. */
 export type ShownState = RunState | 'interrupted' | 'damaged';

@@ -9,9 +9,9 @@ import { openDirectory, type Directory } from '../lib/descend.ts';
 import { errorCode } from '../lib/error-code.ts';
 import type { Tokens } from '../store/credentials.ts';
 import { findProgram, userView } from './agent-programs.ts';
-import { runApart, type ApartRequest } from './apart.ts';
-import { isToken } from './token-refresh.ts';
-import type { World } from './world.ts';
+import { runApart, type ApartRequest } from '../run/one-off-sandbox.ts';
+import { isToken } from '../run/network/token-refresh.ts';
+import type { World } from '../run/host-context.ts';
 
 type Login = NonNullable<SignIn['login']>;
 

@@ -7,7 +7,7 @@ import { readProject } from '../config/load.ts';
 import { mergeLayers } from '../config/merge.ts';
 import { readChecks } from '../store/checks.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { configInput, type World } from './world.ts';
+import { configInput, type World } from '../run/host-context.ts';
 
 export interface MergeRules {
   /** Nothing is merged unless the checks have passed. */

@@ -15,10 +15,10 @@ import { captureChanges, type AgentResult } from './capture.ts';
 import { compareWithBase } from './changes.ts';
 import { chooseChanges, type Chosen } from './chosen.ts';
 import { list, shortName } from './move-files.ts';
-import { repositoryAt } from './project.ts';
+import { repositoryAt } from '../run/project.ts';
 import { shownOf } from './shown-changes.ts';
 import { mergeBase } from './taken.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** What is to be taken, and where to. */
 export interface TreeRequest {

@@ -5,7 +5,7 @@ import { AgsError } from '../protocol/errors.ts';
 import type { Repository } from '../git/inspect.ts';
 import { moveRef } from '../git/owner-git.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { tellDiskTrouble } from './disk-trouble.ts';
+import { tellDiskTrouble } from '../run/disk-errors.ts';
 import {
   findSides,
   mergeCommit,
@@ -17,7 +17,7 @@ import {
 import { carryOut, lockMerges, planMove, type PlannedMove } from './move-branch.ts';
 import { list, shortName } from './move-files.ts';
 import { settleState } from './settle-merge.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface MergeRequest extends TreeRequest {
   readonly keepCommits: boolean;

@@ -26,7 +26,7 @@ import {
 } from '../store/merges.ts';
 import { inTheWay, planFiles, sameEntry, shortName } from './move-files.ts';
 import { settleRecord } from './settle-merge.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface MergeLock extends Disposable {
   readonly paths: MergePaths;

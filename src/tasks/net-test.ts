@@ -6,9 +6,9 @@ import { hostAndPort } from '../protocol/host-name.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { removeTree } from '../lib/files.ts';
-import { PROXY_PORT } from './network-plan.ts';
+import { PROXY_PORT } from '../run/network/plan-network.ts';
 import { runCommand } from './run.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface Reached {
   readonly host: string;

@@ -11,7 +11,7 @@ import { listNetworkLogs, networkLogFile, type NetworkLogFile } from '../store/n
 import { currentProject, runnerLives } from './entries.ts';
 import { mentions } from './rule-cover.ts';
 import { runningTasks } from './running.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** By the name of its task, the beginning of one, or "@"; without a name the latest run of this project. */
 export async function findLog(world: World, name: string | undefined, live: boolean): Promise<NetworkLogFile> {

@@ -9,7 +9,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { findBeating } from './rule-cover.ts';
 import { projectConfig, writeRules, type WrittenRules } from './rule-files.ts';
 import { ask, runningTask, runningTasks } from './running.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export type RuleScope =
   | { readonly kind: 'running' }

@@ -6,7 +6,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { readAttempts, type Attempt } from './attempts.ts';
 import { projectConfig } from './rule-files.ts';
 import { ask, runningTasks } from './running.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface NetworkView {
   readonly attempts: readonly (Omit<Attempt, 'verdict'> & { readonly verdict: Attempt['verdict'] | 'asked' })[];

@@ -8,8 +8,8 @@ import type { NetworkPolicy, NetworkRule } from '../protocol/network.ts';
 import { parseRule } from '../protocol/network-rule.ts';
 import { run } from '../lib/process/process.ts';
 import { visible } from '../lib/sanitize.ts';
-import { systemBundle } from './system-bundle.ts';
-import type { World } from './world.ts';
+import { systemBundle } from '../run/network/system-bundle.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface Registry {
   readonly host: string;

@@ -14,10 +14,10 @@ import { readCapture } from './capture.ts';
 import { compareWithBase } from './changes.ts';
 import { writeDevContainer, type DevContainerWish } from './devcontainer.ts';
 import { openedDirectory } from './opened-directory.ts';
-import { repositoryAt } from './project.ts';
+import { repositoryAt } from '../run/project.ts';
 import { riskyPatterns } from './risky-patterns.ts';
 import { requireAgent } from './steer.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface OpenedTask {
   readonly directory: string;

@@ -10,13 +10,13 @@ import { limitsInForce, type LimitInForce } from '../sandbox/watch/limits.ts';
 import { planNative, type NativeOptions } from '../sandbox/native/native.ts';
 import type { Launch } from '../sandbox/native/launch.ts';
 import { taskPaths } from '../store/layout.ts';
-import { containerOptions } from './open-backend.ts';
-import { borrowedObjectsOf, commandOf, describeRun, planRun, type RunPlan } from './prepare.ts';
-import { kindOf, type PlannedServices } from './planned-services.ts';
-import type { Project } from './project.ts';
-import { nativeOptions } from './native-options.ts';
-import { describeStrength } from './strength.ts';
-import type { World } from './world.ts';
+import { containerOptions } from '../run/open-backend.ts';
+import { borrowedObjectsOf, commandOf, describeRun, planRun, type RunPlan } from '../run/plan-run.ts';
+import { kindOf, type PlannedServices } from '../run/planned-services.ts';
+import type { Project } from '../run/project.ts';
+import { nativeOptions } from '../run/native-options.ts';
+import { describeStrength } from '../run/strength-label.ts';
+import type { World } from '../run/host-context.ts';
 
 export const NEW_TASK = '<new>';
 
@@ -165,7 +165,7 @@ async function planLaunches(
 
 async function viewServices({ list }: PlannedServices): Promise<PlannedServiceView[]> {
   if (list.length === 0) return [];
-  const { serviceProblem } = await import('./service-plan.ts');
+  const { serviceProblem } = await import('../run/plan-services.ts');
   return list.map((one) => ({
     name: one.service.name,
     kind: kindOf(one),

@@ -2,7 +2,7 @@
 // Invariant: no path below the project, the home or a directory of ags leaves a machine in a text of ags' own.
 import { realpathSync } from 'node:fs';
 import { PORTABLE } from '../protocol/export.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export type Rewrite = <T>(value: T) => T;
 

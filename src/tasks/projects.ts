@@ -7,8 +7,8 @@ import { AgsError } from '../protocol/errors.ts';
 import { replaceFile } from '../lib/files.ts';
 import { shortHash } from '../lib/short-hash.ts';
 import { slug } from '../store/tasks.ts';
-import { findProject, repositoryAt } from './project.ts';
-import type { World } from './world.ts';
+import { findProject, repositoryAt } from '../run/project.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface KnownProject {
   readonly id: string;

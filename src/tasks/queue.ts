@@ -10,7 +10,7 @@ import { pause } from '../lib/process/pause.ts';
 import { freeFloor } from '../sandbox/watch/limits.ts';
 import { formatSize } from '../lib/units.ts';
 import { readEntries } from './entries.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface QueueInput {
   readonly world: World;

@@ -14,7 +14,7 @@ import { lockTask, taskBusy } from '../store/task-lock.ts';
 import { sizeOf } from './list.ts';
 import { stopChecks } from './stop-checks.ts';
 import { endStrays, findStrays } from './strays.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export const CGROUPS = '/sys/fs/cgroup';
 

@@ -17,7 +17,7 @@ import { requireAgent } from './steer.ts';
 import { startTasks } from './start.ts';
 import { mergeBase } from './taken.ts';
 import { BEGUN } from './task-branch.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface ResolveWish {
   /** A branch by its short name; undefined: the one that the task was started from. */

@@ -14,10 +14,10 @@ import { appendEvent } from '../store/events.ts';
 import { removeTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { captureChanges } from './capture.ts';
 import { readContents, type ContentOf } from './contents.ts';
-import { tellDiskTrouble } from './disk-trouble.ts';
+import { tellDiskTrouble } from '../run/disk-errors.ts';
 import { compareWithHost, type Compared } from './changes.ts';
 import { holdTask } from '../store/task-lock.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface Review extends Disposable {
   readonly task: StoredTask;

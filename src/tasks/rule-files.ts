@@ -12,8 +12,8 @@ import type { ConfigInput, EffectiveConfig } from '../config/effective.ts';
 import { readProject } from '../config/load.ts';
 import { mergeLayers } from '../config/merge.ts';
 import { readLayerFiles, type LayerFile } from '../config/file/read.ts';
-import { findProject } from './project.ts';
-import { configInput, type World } from './world.ts';
+import { findProject } from '../run/project.ts';
+import { configInput, type World } from '../run/host-context.ts';
 
 export interface WrittenRules {
   /** How messages call it. */

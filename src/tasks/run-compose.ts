@@ -13,7 +13,7 @@ import { listContainers, type Container } from './compose-engine.ts';
 import { bringUp } from './compose-up.ts';
 import { projectInside } from './compose-client.ts';
 import type { InnerDocker } from './inner-docker.ts';
-import type { ComposedService, PlannedCompose } from './planned-services.ts';
+import type { ComposedService, PlannedCompose } from '../run/planned-services.ts';
 import type { RunServicesInput } from './service-life.ts';
 
 export interface RunCompose {

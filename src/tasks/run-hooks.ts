@@ -29,8 +29,8 @@ import {
 } from '../protocol/hook.ts';
 import type { Door, SandboxNetwork } from '../protocol/spec.ts';
 import { taskPaths } from '../store/layout.ts';
-import { HOOKS_PORT } from './network-plan.ts';
-import type { World } from './world.ts';
+import { HOOKS_PORT } from '../run/network/plan-network.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface RunHooks {
   /** For the adapter's plan; null: no hook is configured, or this agent cannot be stopped by one. */

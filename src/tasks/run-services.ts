@@ -8,11 +8,11 @@ import { isDiskFull } from '../lib/error-code.ts';
 import { relay } from '../gateway/front/relay.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import { writeServices } from '../store/service-files.ts';
-import { kindOf, type ComposedService, type PlannedService } from './planned-services.ts';
+import { kindOf, type ComposedService, type PlannedService } from '../run/planned-services.ts';
 import { openRunCompose, urlOf } from './run-compose.ts';
-import type { ServiceDoors } from './run-network.ts';
+import type { ServiceDoors } from '../run/network/run-network.ts';
 import { startService, type RunServicesInput } from './service-life.ts';
-import { requireServices } from './service-plan.ts';
+import { requireServices } from '../run/plan-services.ts';
 
 export interface RunServices extends ServiceDoors, AsyncDisposable {
   /** Resolves when those of the compose files are up, or have failed. Whoever connects to others waits by itself. */

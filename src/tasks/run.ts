@@ -10,14 +10,14 @@ import { FAR_MEMO, type Sandbox, type Stdio } from '../sandbox/backend.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { createTask, removeTask, slug, writeRun } from '../store/tasks.ts';
 import { innerDockerFor } from './inner-docker.ts';
-import { hasServices } from './planned-services.ts';
-import { builderOf, commandOf, createRun, imageOf, planRun, type PlanOptions, type RunPlan } from './prepare.ts';
-import { openRunNetwork, type DeniedHost } from './run-network.ts';
-import { catchSignals, supervise } from './supervise.ts';
-import { tellDiskTrouble } from './disk-trouble.ts';
-import { sandboxKey } from './sandbox-key.ts';
-import { describeStrength } from './strength.ts';
-import type { World } from './world.ts';
+import { hasServices } from '../run/planned-services.ts';
+import { builderOf, commandOf, createRun, imageOf, planRun, type PlanOptions, type RunPlan } from '../run/plan-run.ts';
+import { openRunNetwork, type DeniedHost } from '../run/network/run-network.ts';
+import { catchSignals, supervise } from '../run/supervise.ts';
+import { tellDiskTrouble } from '../run/disk-errors.ts';
+import { sandboxKey } from '../run/sandbox-key.ts';
+import { describeStrength } from '../run/strength-label.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface RunRequest {
   readonly kind: 'exec' | 'shell';

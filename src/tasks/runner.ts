@@ -22,16 +22,16 @@ import { openDesk, type Desk } from './desk.ts';
 import { takeMessage, type TakenMessage } from './inbox.ts';
 import { innerDockerFor, type InnerDocker } from './inner-docker.ts';
 import type { PreparedLayers } from './layers.ts';
-import { hasServices } from './planned-services.ts';
-import { builderOf, imageOf, rootOfPlan } from './prepare.ts';
-import type { ServiceDoors } from './run-network.ts';
+import { hasServices } from '../run/planned-services.ts';
+import { builderOf, imageOf, rootOfPlan } from '../run/plan-run.ts';
+import type { ServiceDoors } from '../run/network/run-network.ts';
 import { openRunHooks } from './run-hooks.ts';
 import { createRunKeeper, type RunKeeper } from './run-keeper.ts';
 import { createAttention, createBudget } from './run-watch.ts';
-import { sandboxKey } from './sandbox-key.ts';
-import { describeStrength } from './strength.ts';
+import { sandboxKey } from '../run/sandbox-key.ts';
+import { describeStrength } from '../run/strength-label.ts';
 import { waitForTurn } from './queue.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** The whole life of a runner. The exit code is for whoever looks at processes; the run's own files say more. */
 export async function runAgentTask(world: World, id: string): Promise<number> {

@@ -7,7 +7,7 @@ import { callControl } from '../lib/process/control.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { currentProject, readEntries } from './entries.ts';
 import { findTask } from './find-task.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** What a runner understands, and what it answers. */
 export interface ControlAnswers {

@@ -1,7 +1,7 @@
 // tasks/search.ts: tasks by words: in what they are called and were asked, then in what their agents said and did.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { taskPaths } from '../store/layout.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** Ids of those that have all of the words. The end of a log is looked through, not more of it than is read in a moment. */
 export function searchTasks(

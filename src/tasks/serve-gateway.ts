@@ -14,11 +14,11 @@ import { watchFiles } from '../lib/stream/watch-files.ts';
 import { serveAdmin } from '../gateway/admin.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { readValue } from '../gateway/values.ts';
-import { assembleGateway } from './gateway-load.ts';
+import { assembleGateway } from '../run/network/open-gateway.ts';
 import { listenAt } from './listen-place.ts';
 import { openRotatingLog } from './rotating-log.ts';
-import { prepareSecrets } from './secrets.ts';
-import type { World } from './world.ts';
+import { prepareSecrets } from '../run/network/secrets.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface ServeInput {
   /** A file with the keys of ags.yaml. */

@@ -18,14 +18,14 @@ import {
   type StoredLayer,
 } from '../store/layers.ts';
 import { taskPaths } from '../store/layout.ts';
-import { openPrinted } from './printed.ts';
-import type { PlannedService } from './planned-services.ts';
+import { openPrinted } from '../run/output-reader.ts';
+import type { PlannedService } from '../run/planned-services.ts';
 import type { ServiceRoot } from './service-root.ts';
 import { emptyData, runService, SEED_DIR } from './service-sandbox.ts';
 import { readyScript, runScript, seedCommand, SEED_SCRIPT } from './service-scripts.ts';
 import { readSeeds, type Seed, type SeedSource } from './service-seed.ts';
 import { harvest } from './setup-harvest.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface DataWish {
   readonly task: string;

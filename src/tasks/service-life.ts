@@ -11,19 +11,19 @@ import { insideHostArgv } from '../sandbox/io/inside-host.ts';
 import { perlInside } from '../sandbox/spec/interpreter.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { serviceLog, servicePlace } from '../store/service-files.ts';
-import { tellDiskTrouble } from './disk-trouble.ts';
+import { tellDiskTrouble } from '../run/disk-errors.ts';
 import type { InnerDocker } from './inner-docker.ts';
-import { startInside } from './inside.ts';
-import { openPrinted, type Printed } from './printed.ts';
-import { kindOf, type PlannedService } from './planned-services.ts';
-import type { RunPlan } from './prepare.ts';
+import { startInside } from '../run/join-sandbox.ts';
+import { openPrinted, type Printed } from '../run/output-reader.ts';
+import { kindOf, type PlannedService } from '../run/planned-services.ts';
+import type { RunPlan } from '../run/plan-run.ts';
 import { lastWord } from './service-data.ts';
 import { runService } from './service-sandbox.ts';
 import { READY_LOOP, readyPort, readyScript, runScript } from './service-scripts.ts';
 import { serviceRoot, type ServiceRoot } from './service-root.ts';
 import type { SeedSource } from './service-seed.ts';
 import { mountData } from './service-mount.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface RunServicesInput {
   readonly world: World;

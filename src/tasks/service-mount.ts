@@ -6,12 +6,12 @@ import { hostPath, type WorkspaceMount } from '../protocol/spec.ts';
 import { layerAt, replaceFile } from '../lib/files.ts';
 import { run } from '../lib/process/process.ts';
 import type { TaskPaths } from '../store/layout.ts';
-import type { PlannedService } from './planned-services.ts';
+import type { PlannedService } from '../run/planned-services.ts';
 import { ensureData } from './service-data.ts';
 import { emptyData, makeOwn } from './service-sandbox.ts';
 import type { ServiceRoot } from './service-root.ts';
 import type { SeedSource } from './service-seed.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** A run that goes on finds its data as it left it, on the layer that it was begun on. */
 export async function mountData(

@@ -3,8 +3,8 @@
 import { AgsError } from '../protocol/errors.ts';
 import type { ServiceConfig } from '../protocol/service.ts';
 import type { Image } from '../sandbox/spec/image.ts';
-import type { RunPlan } from './prepare.ts';
-import { inspectWorld, type World } from './world.ts';
+import type { RunPlan } from '../run/plan-run.ts';
+import { inspectWorld, type World } from '../run/host-context.ts';
 
 export interface ServiceRoot {
   /** The task's, with the engine that has the image. */
@@ -15,7 +15,7 @@ export interface ServiceRoot {
 export async function serviceRoot(world: World, plan: RunPlan, service: ServiceConfig): Promise<ServiceRoot> {
   if (service.image === null) return { plan, image: null };
   const host = plan.host.engine === null ? await someEngine(world, service) : plan.host;
-  const { workspaceKind } = await import('./ready.ts');
+  const { workspaceKind } = await import('../run/readiness.ts');
   const { kind, overlays, namespaces } = await workspaceKind(world, host, 'auto');
   const { inspectImage } = await import('../sandbox/engine/images.ts');
   const image = host.engine === null ? null : await inspectImage(host.engine, service.image);

@@ -21,11 +21,11 @@ import { rootOf, type Image } from '../sandbox/spec/image.ts';
 import { NO_MACHINE, readMachine, type Machine } from '../sandbox/spec/machine.ts';
 import { accountFiles, planSandbox } from '../sandbox/spec/plan-sandbox.ts';
 import type { TaskPaths } from '../store/layout.ts';
-import type { PlannedService } from './planned-services.ts';
-import type { RunPlan } from './prepare.ts';
+import type { PlannedService } from '../run/planned-services.ts';
+import type { RunPlan } from '../run/plan-run.ts';
 import type { ServiceRoot } from './service-root.ts';
-import { NO_SIGNALS, supervise } from './supervise.ts';
-import type { World } from './world.ts';
+import { NO_SIGNALS, supervise } from '../run/supervise.ts';
+import type { World } from '../run/host-context.ts';
 
 const DATA = '/run/ags/data';
 const HOME = '/run/ags/home';

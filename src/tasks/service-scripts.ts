@@ -1,6 +1,6 @@
 // tasks/service-scripts.ts: what runs inside the sandbox of a service, as texts for `sh`. Values come in as variables and arguments.
 import { environmentOf } from '../services/connection.ts';
-import type { PlannedService } from './planned-services.ts';
+import type { PlannedService } from '../run/planned-services.ts';
 
 /** What starts it. */
 export function runScript({ service, preset }: PlannedService): string {

@@ -6,9 +6,9 @@ import { AgsError } from '../protocol/errors.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { openDirectory, type Directory } from '../lib/descend.ts';
 import { baseFiles, readBaseFile } from '../git/base-files.ts';
-import type { PlannedService } from './planned-services.ts';
-import type { RunPlan } from './prepare.ts';
-import type { World } from './world.ts';
+import type { PlannedService } from '../run/planned-services.ts';
+import type { RunPlan } from '../run/plan-run.ts';
+import type { World } from '../run/host-context.ts';
 
 /** A commit, or the project's files as they are. */
 export type SeedSource = { readonly commit: string } | 'live';

@@ -9,9 +9,9 @@ import { readServices, serviceLog, servicePlace } from '../store/service-files.t
 import type { StoredTask } from '../store/tasks.ts';
 import { currentProject } from './entries.ts';
 import { sizeOf } from './list.ts';
-import { kindOf } from './planned-services.ts';
-import { planService, serviceProblem } from './service-plan.ts';
-import { configInput, type World } from './world.ts';
+import { kindOf } from '../run/planned-services.ts';
+import { planService, serviceProblem } from '../run/plan-services.ts';
+import { configInput, type World } from '../run/host-context.ts';
 
 /** As the run says; whoever is not running has none that run. */
 export function servicesOf({ paths, run, live }: StoredTask): readonly ServiceStatus[] {

@@ -4,7 +4,7 @@ import { appendEvent } from '../store/events.ts';
 import { eachEvent } from '../store/follow-events.ts';
 import type { MergeRecord } from '../store/merges.ts';
 import { readTask, writeRun } from '../store/tasks.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** `again`: whoever did it was cut off, perhaps after this. */
 export async function settleRecord(world: World, record: MergeRecord, again = false): Promise<void> {

@@ -6,7 +6,7 @@ import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { agentOf, authorOf } from './agent-stage.ts';
 import { bringOut, type BroughtOut } from './bring-out.ts';
 import { holdTask } from '../store/task-lock.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** The task as it is then; any other as it was given. */
 export async function settled(world: World, stored: StoredTask): Promise<StoredTask> {

@@ -7,7 +7,7 @@ import { compilePatterns } from '../config/patterns.ts';
 import { SETUP_INPUTS, SETUP_TOOLS } from '../config/setup-inputs.ts';
 import { listIndex, type IndexEntry } from '../git/staging/snapshot.ts';
 import { remembered } from './remembered.ts';
-import type { RunPlan } from './prepare.ts';
+import type { RunPlan } from '../run/plan-run.ts';
 import { layerGitOf, type Snapshot, type SnapshotInput } from './snapshots.ts';
 
 // Raised when the same commands would leave another layer behind.

@@ -8,8 +8,8 @@ import type { Sandbox } from '../sandbox/backend.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { runClean } from './clean-run.ts';
 import type { LayersWish, PreparedLayers } from './layers.ts';
-import type { RunPlan } from './prepare.ts';
-import type { World } from './world.ts';
+import type { RunPlan } from '../run/plan-run.ts';
+import type { World } from '../run/host-context.ts';
 
 // A command that reads its input finds none. The line in front says which one runs; its mark is nobody else's.
 const SCRIPT = `mark=$1; shift; n=0

@@ -15,7 +15,7 @@ import {
   type StoredLayer,
 } from '../store/layers.ts';
 import type { LayersWish, PreparedLayers } from './layers.ts';
-import type { RunPlan } from './prepare.ts';
+import type { RunPlan } from '../run/plan-run.ts';
 import { remembered } from './remembered.ts';
 import { setupKey } from './setup-key.ts';
 import { layerGitOf, type Snapshot, type SnapshotInput } from './snapshots.ts';

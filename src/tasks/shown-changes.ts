@@ -12,11 +12,11 @@ export { foldedBecause } from '../review/folded.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { captureChanges, type AgentResult } from './capture.ts';
 import { compareWithBase, type Compared } from './changes.ts';
-import { repositoryAt } from './project.ts';
+import { repositoryAt } from '../run/project.ts';
 import { openReview } from './review.ts';
 import { riskyPatterns } from './risky-patterns.ts';
 import { mergeBase } from './taken.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface ShownFile {
   readonly n: number;

@@ -29,7 +29,7 @@ import {
   type StoredLayer,
 } from '../store/layers.ts';
 import { UNUSED_MS, unusedLayers } from './unused-layers.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface Snapshot {
   readonly layer: StoredLayer;

@@ -14,10 +14,10 @@ import type { TaskPaths } from '../store/layout.ts';
 import { appendEvent } from '../store/events.ts';
 import { createTask, readTask, slug, taskIds, writeRun, type StoredTask } from '../store/tasks.ts';
 import { agentOf, setStage } from './agent-stage.ts';
-import { tellDiskTrouble } from './disk-trouble.ts';
+import { tellDiskTrouble } from '../run/disk-errors.ts';
 import { checkHooks } from './run-hooks.ts';
-import { planRun } from './prepare.ts';
-import type { World } from './world.ts';
+import { planRun } from '../run/plan-run.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface StartRequest {
   /** `agent`: another one than the others have. */
@@ -53,7 +53,7 @@ async function start(world: World, request: StartRequest): Promise<StoredTask[]>
   const project = plan.project.root;
   checkHooks(world, project);
   if (plan.services.list.length > 0) {
-    const { requireServices } = await import('./service-plan.ts');
+    const { requireServices } = await import('../run/plan-services.ts');
     requireServices(plan.services, world.uid === 0 || plan.namespaces);
   }
   if (plan.config.compose !== null) (await import('./compose-client.ts')).findComposeClient();

@@ -17,7 +17,7 @@ import { keepBranchAs } from './task-branch.ts';
 import { putMessage, waitingMessages, withdrawMessage, type WaitingMessage } from './inbox.ts';
 import { firstRun, spawnRunner } from './start.ts';
 import { stopChecks } from './stop-checks.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 const ANSWER_MS = 5000;
 

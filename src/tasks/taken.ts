@@ -7,7 +7,7 @@ import type { Repository } from '../git/inspect.ts';
 import { isTree, treeOf } from '../git/staging/staging.ts';
 import { mergePaths, readMerges, standing } from '../store/merges.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** A tree in the staging of the task. `tip`: the commit of the branch `ref`. */
 export async function mergeBase(

@@ -7,8 +7,8 @@ import { moveRef, readRef } from '../git/owner-git.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { branchOf } from './bring-out.ts';
 import type { Capture } from './capture.ts';
-import { repositoryAt } from './project.ts';
-import type { World } from './world.ts';
+import { repositoryAt } from '../run/project.ts';
+import type { World } from '../run/host-context.ts';
 
 /** So that the next run can have the name. False: there is none. */
 export async function keepBranchAs(world: World, stored: StoredTask, name: string): Promise<boolean> {

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { StreamAnswer } from '../lib/process/control.ts';
 import { createFrameReader, frame } from '../lib/stream/frames.ts';
-import type { Inside } from './inside.ts';
+import type { Inside } from '../run/join-sandbox.ts';
 
 export interface TerminalHub {
   /** Of the program whose terminal it is. */

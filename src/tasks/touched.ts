@@ -5,7 +5,7 @@ import { baseFiles, type BaseFile } from '../git/base-files.ts';
 import type { RawChange, TreeEntry } from '../git/staging/staging.ts';
 import type { HostState } from '../review/apply.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface Touched {
   /** Paths that changed on the host after the sandbox had started. */

@@ -11,12 +11,12 @@ import { readRef } from '../git/owner-git.ts';
 import { createStaging, treeOf } from '../git/staging/staging.ts';
 import { makePlace, mergePaths, readMerges, standing, type MergeRecord, type NumberedMerge } from '../store/merges.ts';
 import { userOf } from './bring-out.ts';
-import { tellDiskTrouble } from './disk-trouble.ts';
+import { tellDiskTrouble } from '../run/disk-errors.ts';
 import { repositoryOf } from './merge-tree.ts';
 import { carryOut, lockMerges, planMove } from './move-branch.ts';
 import { list, shortName } from './move-files.ts';
-import { repositoryAt } from './project.ts';
-import type { World } from './world.ts';
+import { repositoryAt } from '../run/project.ts';
+import type { World } from '../run/host-context.ts';
 
 export interface Undone {
   readonly task: string;

@@ -8,7 +8,7 @@ import type { OwnImage } from '../sandbox/engine/images.ts';
 import { shortId } from '../sandbox/spec/image.ts';
 import type { TaskEntry } from './entries.ts';
 import type { CleanupItem } from './leftovers.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 /** Skeletons are made again when they are needed; one that somebody is about to use is younger than this. */
 const DAY_MS = 24 * 3600 * 1000;

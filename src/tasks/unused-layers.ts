@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { listLayers, type StoredLayer } from '../store/layers.ts';
 import { taskPaths, tasksDir } from '../store/layout.ts';
 import { stateFile } from '../store/service-files.ts';
-import type { World } from './world.ts';
+import type { World } from '../run/host-context.ts';
 
 export const UNUSED_MS = 14 * 86_400_000;
 // A task that was given a layer a moment ago may not have written it down yet.

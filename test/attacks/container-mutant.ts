@@ -4,10 +4,10 @@ import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { vi } from 'vitest';
 import type { SandboxSpec } from '../../src/protocol/spec.ts';
-import { nativeOptions } from '../../src/tasks/native-options.ts';
-import { OFFLINE } from '../../src/tasks/network-plan.ts';
-import { containerOptions } from '../../src/tasks/open-backend.ts';
-import { createRun } from '../../src/tasks/prepare.ts';
+import { nativeOptions } from '../../src/run/native-options.ts';
+import { OFFLINE } from '../../src/run/network/plan-network.ts';
+import { containerOptions } from '../../src/run/open-backend.ts';
+import { createRun } from '../../src/run/plan-run.ts';
 import { giveTo, type Machine } from '../harness.ts';
 import { makeHome, newTask, planFor, same } from './mutant.ts';
 import { worldOf } from './own-world.ts';

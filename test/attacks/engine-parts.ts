@@ -9,9 +9,9 @@ import type { InnerEngine } from '../../src/sandbox/nested/nested-engine.ts';
 import type * as InnerAsk from '../../src/tasks/inner-ask.ts';
 import type * as InnerDocker from '../../src/tasks/inner-docker.ts';
 import type * as ServiceSeed from '../../src/tasks/service-seed.ts';
-import type { PlannedService } from '../../src/tasks/planned-services.ts';
-import type { RunPlan } from '../../src/tasks/prepare.ts';
-import type { World } from '../../src/tasks/world.ts';
+import type { PlannedService } from '../../src/run/planned-services.ts';
+import type { RunPlan } from '../../src/run/plan-run.ts';
+import type { World } from '../../src/run/host-context.ts';
 import { allowed, type PartAttempt } from './parts.ts';
 
 /** An engine that an agent commands says what it likes. */

@@ -19,7 +19,7 @@ import type { ExportFile } from '../../src/tasks/import-read.ts';
 import type * as ImportedTask from '../../src/tasks/imported-task.ts';
 import type * as ImportTask from '../../src/tasks/import.ts';
 import type * as PortableText from '../../src/tasks/portable-text.ts';
-import type { World } from '../../src/tasks/world.ts';
+import type { World } from '../../src/run/host-context.ts';
 import { blob, commit, makePack, objectId, tree, type PackObject } from '../hostile-pack.ts';
 import { writeParts, type Parts } from '../portable/parts.ts';
 import {

@@ -11,10 +11,10 @@ import { DESCRIPTORS, type Launch } from '../../src/sandbox/native/launch.ts';
 import { prepareRunDir } from '../../src/sandbox/io/prepare-mounts.ts';
 import { seccompFilter } from '../../src/sandbox/spec/seccomp.ts';
 import { taskPaths, type TaskPaths } from '../../src/store/layout.ts';
-import { OFFLINE } from '../../src/tasks/network-plan.ts';
-import { createRun, type RunPlan } from '../../src/tasks/prepare.ts';
-import { nativeOptions } from '../../src/tasks/native-options.ts';
-import type { World } from '../../src/tasks/world.ts';
+import { OFFLINE } from '../../src/run/network/plan-network.ts';
+import { createRun, type RunPlan } from '../../src/run/plan-run.ts';
+import { nativeOptions } from '../../src/run/native-options.ts';
+import type { World } from '../../src/run/host-context.ts';
 import { giveTo, type Machine, type Result } from '../harness.ts';
 import { worldOf } from './own-world.ts';
 import { identity } from './run-inside.ts';
@@ -124,10 +124,10 @@ export function newTask({ stateDir }: Machine): TaskPaths {
  * root, playing the user, cannot do. The other tests have started many.
  */
 export async function planFor(world: World, flags: ConfigFlags = {}): Promise<RunPlan> {
-  vi.doMock('../../src/tasks/ready.ts', () => ({
+  vi.doMock('../../src/run/readiness.ts', () => ({
     workspaceKind: () => Promise.resolve({ kind: 'overlay', why: '', overlays: true }),
   }));
-  const { planRun } = await import('../../src/tasks/prepare.ts');
+  const { planRun } = await import('../../src/run/plan-run.ts');
   return planRun(world, { workspace: 'overlay', ...flags });
 }
 

@@ -1,7 +1,7 @@
 // test/attacks/own-world.ts: what a verb knows about its caller, for tests that call one in their own process.
 import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
-import type { World } from '../../src/tasks/world.ts';
+import type { World } from '../../src/run/host-context.ts';
 import type { Machine } from '../harness.ts';
 
 export function worldOf(machine: Pick<Machine, 'project' | 'home' | 'env' | 'uid' | 'stateDir'>): World {

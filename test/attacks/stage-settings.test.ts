@@ -7,9 +7,9 @@ import { makeWorld } from '../../src/cli/make-world.ts';
 import { makeProject } from '../../src/attack/git-pipeline.ts';
 import { notAttacked } from '../../src/attack/settings.ts';
 import { openStage } from '../../src/attack/attacked-project.ts';
-import { planRun } from '../../src/tasks/prepare.ts';
-import { sandboxKey } from '../../src/tasks/sandbox-key.ts';
-import { configInput } from '../../src/tasks/world.ts';
+import { planRun } from '../../src/run/plan-run.ts';
+import { sandboxKey } from '../../src/run/sandbox-key.ts';
+import { configInput } from '../../src/run/host-context.ts';
 import { createMachine } from '../harness.ts';
 
 const SETTINGS = {

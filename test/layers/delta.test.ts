@@ -19,7 +19,7 @@ import { openMerged, type LowerDirectory } from '../../src/lib/merged.ts';
 import { inspectRepository, type Repository } from '../../src/git/inspect.ts';
 import { ensureSnapshot, layerGitOf } from '../../src/tasks/snapshots.ts';
 import { checkoutGit } from '../../src/git/host-git.ts';
-import type { World } from '../../src/tasks/world.ts';
+import type { World } from '../../src/run/host-context.ts';
 import { createMachine, USUAL } from '../harness.ts';
 import { layersDirOf, listen, runTask, startTask } from './task.ts';
 

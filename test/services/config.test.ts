@@ -7,8 +7,8 @@ import { SERVICE_PRESETS } from '../../src/protocol/service.ts';
 import { connectionOf, environmentOf } from '../../src/services/connection.ts';
 import { findPrograms } from '../../src/services/find-programs.ts';
 import { PRESETS } from '../../src/services/presets.ts';
-import { planServices } from '../../src/tasks/service-plan.ts';
-import { OFFLINE } from '../../src/tasks/network-plan.ts';
+import { planServices } from '../../src/run/plan-services.ts';
+import { OFFLINE } from '../../src/run/network/plan-network.ts';
 import { createFixture, type Fixture } from '../config-fixture.ts';
 
 let at: Fixture;

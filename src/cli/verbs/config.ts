@@ -18,7 +18,7 @@ import { HOOK_POINTS } from '../../protocol/hook.ts';
 import { hostAndPort } from '../../protocol/host-name.ts';
 import { formatRule } from '../../protocol/network-rule.ts';
 import type { NetworkRule } from '../../protocol/network.ts';
-import { findProject } from '../../tasks/project.ts';
+import { findProject } from '../../run/project.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {

@@ -2,7 +2,7 @@
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
-import { findProject } from '../../tasks/project.ts';
+import { findProject } from '../../run/project.ts';
 import type { Verb } from '../verb.ts';
 
 const verb: Verb = {

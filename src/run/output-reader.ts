@@ -1,4 +1,4 @@
-// tasks/printed.ts: what a program in a sandbox prints, made harmless and kept within bounds.
+// run/output-reader.ts: what a program in a sandbox prints, made harmless and kept within bounds.
 import { StringDecoder } from 'node:string_decoder';
 import { isDiskFull } from '../lib/error-code.ts';
 import { createLines } from '../lib/stream/lines.ts';

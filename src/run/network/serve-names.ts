@@ -1,4 +1,4 @@
-// tasks/serve-names.ts: a door at which names are asked for.
+// run/network/serve-names.ts: a door at which names are asked for.
 import type { Socket as Datagrams } from 'node:dgram';
 
 /** null: no answer. Who gets none asks again. */

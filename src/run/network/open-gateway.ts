@@ -1,19 +1,19 @@
-// tasks/gateway-load.ts: put the gateway of a run together. Loaded when somebody first comes to a door.
+// run/network/open-gateway.ts: put the gateway of a run together. Loaded when somebody first comes to a door.
 import { networkInterfaces } from 'node:os';
-import type { Decision, NetworkPolicy, NetworkRule, SecretRule, UpstreamProxy } from '../protocol/network.ts';
-import { expandRules } from '../config/network/presets.ts';
-import type { DialUpstream } from '../gateway/dial/dial.ts';
-import { createGateway, type BoundSecret, type Gateway, type GatewayInput } from '../gateway/gateway.ts';
-import type { Post } from '../gateway/dial/post.ts';
-import type { WayOut } from '../gateway/dial/way-out.ts';
-import { readValue } from '../gateway/values.ts';
-import { findAsker } from '../sandbox/watch/connection-owner.ts';
-import { appendEvent } from '../store/events.ts';
-import { networkLogFile, openNetworkLog } from '../store/network-log.ts';
+import type { Decision, NetworkPolicy, NetworkRule, SecretRule, UpstreamProxy } from '../../protocol/network.ts';
+import { expandRules } from '../../config/network/presets.ts';
+import type { DialUpstream } from '../../gateway/dial/dial.ts';
+import { createGateway, type BoundSecret, type Gateway, type GatewayInput } from '../../gateway/gateway.ts';
+import type { Post } from '../../gateway/dial/post.ts';
+import type { WayOut } from '../../gateway/dial/way-out.ts';
+import { readValue } from '../../gateway/values.ts';
+import { findAsker } from '../../sandbox/watch/connection-owner.ts';
+import { appendEvent } from '../../store/events.ts';
+import { networkLogFile, openNetworkLog } from '../../store/network-log.ts';
 import type { Loaded, RunNetworkInput } from './run-network.ts';
 import type { TaskSecrets } from './secrets.ts';
 import { splitPem, systemBundle } from './system-bundle.ts';
-import type { World } from './world.ts';
+import type { World } from '../host-context.ts';
 
 export async function startGateway(
   input: RunNetworkInput,
@@ -101,7 +101,7 @@ export async function assembleGateway(
 
 /** For what we fetch ourselves. */
 export async function wayOut(world: World, policy: NetworkPolicy, granted: readonly string[]): Promise<WayOut> {
-  const { createWayOut } = await import('../gateway/dial/way-out.ts');
+  const { createWayOut } = await import('../../gateway/dial/way-out.ts');
   const upstreams = await readUpstreams(world, policy.upstreams);
   return createWayOut({ policy, upstreams, roots: trustedRoots(world), ownAddresses, granted });
 }
@@ -109,7 +109,7 @@ export async function wayOut(world: World, policy: NetworkPolicy, granted: reado
 /** For requests of our own. */
 function postFor(world: World, policy: NetworkPolicy): Post {
   return async (url, body) => {
-    const { createPost } = await import('../gateway/dial/post.ts');
+    const { createPost } = await import('../../gateway/dial/post.ts');
     const upstreams = await readUpstreams(world, policy.upstreams);
     return createPost({ policy, upstreams, roots: trustedRoots(world), ownAddresses })(url, body);
   };

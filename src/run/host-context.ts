@@ -1,4 +1,4 @@
-// tasks/world.ts: what every verb knows about its caller. Made once in cli/, handed down; nothing below reads process.env.
+// run/host-context.ts: what every verb knows about its caller. Made once in cli/, handed down; nothing below reads process.env.
 import type { BackendChoice, ConfigInput } from '../config/effective.ts';
 import { findProgram, inspectHost, type NativeHost } from '../sandbox/checks/host.ts';
 

@@ -1,9 +1,9 @@
-// tasks/sandbox-key.ts: a name for everything that decides what a sandbox is: two with the same name are made in the same way. What the
+// run/sandbox-key.ts: a name for everything that decides what a sandbox is: two with the same name are made in the same way. What the
 // attacks have shown of one holds for the other.
 import { readFileSync, statSync } from 'node:fs';
 import { shortHash } from '../lib/short-hash.ts';
-import type { RunPlan } from './prepare.ts';
-import type { World } from './world.ts';
+import type { RunPlan } from './plan-run.ts';
+import type { World } from './host-context.ts';
 
 export function sandboxKey(world: World, plan: RunPlan): string {
   const { configured: config, host, image, network, workspace } = plan;

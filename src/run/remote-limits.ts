@@ -1,4 +1,4 @@
-// tasks/far-limits.ts: what a sandbox on another machine cannot have. It is refused in words, never left out in silence.
+// run/remote-limits.ts: what a sandbox on another machine cannot have. It is refused in words, never left out in silence.
 import { AgsError } from '../protocol/errors.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 

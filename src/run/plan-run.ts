@@ -1,4 +1,4 @@
-// tasks/prepare.ts: from a directory and a command to a SandboxSpec and everything it stands on.
+// run/plan-run.ts: from a directory and a command to a SandboxSpec and everything it stands on.
 // Invariant: plan first, act last. `planRun` writes nothing but its memory of the last scan; `createRun` makes the directories.
 import { existsSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,11 +23,11 @@ import {
   type MoreInside,
   type PlanInput,
 } from '../sandbox/spec/plan-sandbox.ts';
-import { prepareNetwork, type PlannedNetwork } from './network-plan.ts';
+import { prepareNetwork, type PlannedNetwork } from './network/plan-network.ts';
 import { NO_SERVICES, serviceAddress, type PlannedCompose, type PlannedServices } from './planned-services.ts';
-import { findHidden, type HiddenFiles } from './hidden.ts';
+import { findHidden, type HiddenFiles } from './hidden-files.ts';
 import { findProject, type Project } from './project.ts';
-import { configInput, inspectWorld, sandboxUser, type World } from './world.ts';
+import { configInput, inspectWorld, sandboxUser, type World } from './host-context.ts';
 
 export interface RunPlan {
   readonly project: Project;
@@ -85,11 +85,11 @@ export async function planRun(world: World, flags: ConfigFlags, options: PlanOpt
   const image =
     config.image === null
       ? null
-      : await import('./image-root.ts').then(({ findImage }) =>
+      : await import('../tasks/image-root.ts').then(({ findImage }) =>
           findImage(host, config, config.image ?? { kind: 'devcontainer' }, project.root, options.pinned ?? null),
         );
-  if (host.engine?.far != null) (await import('./far-limits.ts')).refuseWhatIsNear(config);
-  const { workspaceKind } = await import('./ready.ts');
+  if (host.engine?.far != null) (await import('./remote-limits.ts')).refuseWhatIsNear(config);
+  const { workspaceKind } = await import('./readiness.ts');
   const choice = await workspaceKind(world, host, config.workspace);
   const root = world.uid === 0;
   const copies = choice.kind === 'copy' ? [`Workspace: a full copy, because ${choice.why}.`] : [];
@@ -97,7 +97,7 @@ export async function planRun(world: World, flags: ConfigFlags, options: PlanOpt
   const reachable = root || choice.namespaces;
   const { network, services } = await prepareWorldInside(world, config, reachable);
   if (config.docker.enabled) {
-    const { innerOptions } = await import('./inner-docker-load.ts');
+    const { innerOptions } = await import('../tasks/inner-docker-load.ts');
     innerOptions(world, config, '');
   }
   const offline =
@@ -139,7 +139,7 @@ export async function prepareWorldInside(
   ];
   const network = await prepareNetwork(world, config, possible, beside);
   if (beside.length === 0) return { network, services: NO_SERVICES };
-  const { planServices } = await import('./service-plan.ts');
+  const { planServices } = await import('./plan-services.ts');
   return planServices(world, config.services, network, compose);
 }
 

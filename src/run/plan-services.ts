@@ -1,4 +1,4 @@
-// tasks/service-plan.ts: from configured services to doors, names and variables in the sandbox of a task. It looks for programs and
+// run/plan-services.ts: from configured services to doors, names and variables in the sandbox of a task. It looks for programs and
 // starts nothing.
 import { AgsError } from '../protocol/errors.ts';
 import type { ServiceConfig } from '../protocol/service.ts';
@@ -7,9 +7,9 @@ import { connectionOf, environmentOf, urlOf } from '../services/connection.ts';
 import { findPrograms } from '../services/find-programs.ts';
 import { PRESETS } from '../services/presets.ts';
 import { JOIN_PORT } from '../sandbox/io/inside-host.ts';
-import { ENDPOINT_PORT, HOOKS_PORT, PROXY_PORT, type PlannedNetwork } from './network-plan.ts';
+import { ENDPOINT_PORT, HOOKS_PORT, PROXY_PORT, type PlannedNetwork } from './network/plan-network.ts';
 import { serviceAddress, type PlannedCompose, type PlannedService, type PlannedServices } from './planned-services.ts';
-import type { World } from './world.ts';
+import type { World } from './host-context.ts';
 
 export function planServices(
   world: Pick<World, 'env'>,

@@ -1,12 +1,12 @@
-// tasks/token-refresh.ts: the present token of a log-in, renewed when it is about to expire.
+// run/network/token-refresh.ts: the present token of a log-in, renewed when it is about to expire.
 // Invariants: a refresh token is used by one process at a time, under a lock, and never twice: whoever waited for the lock looks
 // at what is stored first. A new pair is on the disk before anybody uses it. No message holds a token, or what a server said.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AgsError } from '../protocol/errors.ts';
-import type { LoginSource, TokenRefresh } from '../protocol/network.ts';
-import { tryLock } from '../lib/process/lock.ts';
-import type { Post } from '../gateway/dial/post.ts';
-import { readTokens, writeTokens, type Tokens } from '../store/credentials.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import type { LoginSource, TokenRefresh } from '../../protocol/network.ts';
+import { tryLock } from '../../lib/process/lock.ts';
+import type { Post } from '../../gateway/dial/post.ts';
+import { readTokens, writeTokens, type Tokens } from '../../store/credentials.ts';
 
 export interface RefreshDeps {
   readonly post: Post;

@@ -1,4 +1,4 @@
-// tasks/ready.ts: may a sandbox be started here at all, and on what kind of workspace? Asked once per boot, then remembered.
+// run/readiness.ts: may a sandbox be started here at all, and on what kind of workspace? Asked once per boot, then remembered.
 // Invariant: no sandbox is started unless a complete one has been seen to work on this machine, this boot, by this user.
 import { existsSync, mkdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { AgsError } from '../protocol/errors.ts';
 import { remember } from '../lib/remember.ts';
 import type { WorkspaceChoice } from '../config/effective.ts';
 import type { NativeHost } from '../sandbox/checks/host.ts';
-import { inspectWorld, type World } from './world.ts';
+import { inspectWorld, type World } from './host-context.ts';
 
 export interface Readiness {
   /** null: a complete sandbox works. Otherwise the sentence and its cure, as `ags doctor` says them. */

@@ -1,4 +1,4 @@
-// tasks/question.ts: put a question to what a finished sandbox left behind, in a throw-away sandbox without network, and
+// run/inspection.ts: put a question to what a finished sandbox left behind, in a throw-away sandbox without network, and
 // collect the answer.
 import { chownSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { readMachine } from '../sandbox/spec/machine.ts';
 import { planQuestion } from '../sandbox/spec/plan-inspection.ts';
 import { openBackend } from './open-backend.ts';
-import { inspectWorld, type World } from './world.ts';
+import { inspectWorld, type World } from './host-context.ts';
 
 const DEADLINE_MS = 10 * 60_000;
 

@@ -1,7 +1,7 @@
-// tasks/strength.ts: one line that says what isolation is in force. Never more than is.
+// run/strength-label.ts: one line that says what isolation is in force. Never more than is.
 import { limitsInForce } from '../sandbox/watch/limits.ts';
 import { shortId } from '../sandbox/spec/image.ts';
-import type { RunPlan } from './prepare.ts';
+import type { RunPlan } from './plan-run.ts';
 
 export function describeStrength(plan: RunPlan): string {
   const limits = limitsInForce(plan.config.limits, plan.host.limitHost);

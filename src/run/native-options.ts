@@ -1,10 +1,10 @@
-// tasks/native-options.ts: what the native backend has to know of this machine to start one spec.
+// run/native-options.ts: what the native backend has to know of this machine to start one spec.
 import { existsSync, statSync } from 'node:fs';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { chooseStage, ensureWhiteout, type NativeHost } from '../sandbox/checks/host.ts';
 import type { NativeOptions } from '../sandbox/native/native.ts';
-import type { RunPlan } from './prepare.ts';
-import type { World } from './world.ts';
+import type { RunPlan } from './plan-run.ts';
+import type { World } from './host-context.ts';
 
 export async function nativeOptions(
   world: World,

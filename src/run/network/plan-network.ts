@@ -1,12 +1,12 @@
-// tasks/network-plan.ts: what a sandbox gets so that its programs find the gateway without special care: doors on its loopback,
+// run/network/plan-network.ts: what a sandbox gets so that its programs find the gateway without special care: doors on its loopback,
 // variables, and, where TLS is ended for them, an authority to trust. Pure but for the placeholders, which are random.
 // Invariant: nothing in here is a secret; a placeholder stands for each.
-import type { NetworkPolicy, SecretRule, TcpGrant } from '../protocol/network.ts';
-import type { Door, SandboxSpec } from '../protocol/spec.ts';
-import type { EffectiveConfig } from '../config/effective.ts';
-import type { Neighbour } from './planned-services.ts';
+import type { NetworkPolicy, SecretRule, TcpGrant } from '../../protocol/network.ts';
+import type { Door, SandboxSpec } from '../../protocol/spec.ts';
+import type { EffectiveConfig } from '../../config/effective.ts';
+import type { Neighbour } from '../planned-services.ts';
 import type { TaskSecrets, Trust } from './secrets.ts';
-import type { World } from './world.ts';
+import type { World } from '../host-context.ts';
 
 /** Where the proxy and the endpoints are, inside. */
 export const PROXY_PORT = 3128;

@@ -1,19 +1,19 @@
-// tasks/run-network.ts: the network of one run while it runs: doors to the gateway, its log, published ports, and rules that are
+// run/network/run-network.ts: the network of one run while it runs: doors to the gateway, its log, published ports, and rules that are
 // added meanwhile.
 // Invariant: a door leads to the gateway or nowhere. The gateway is loaded when somebody comes to a door, so a command that
 // needs no network does not pay for it.
 import type { Socket as Datagrams } from 'node:dgram';
 import { createServer, type Server, type Socket } from 'node:net';
-import { SERVER_PORT, type Decision, type NetworkRule } from '../protocol/network.ts';
-import type { Gateway, GatewayDoor, Origin } from '../gateway/gateway.ts';
-import type { Sandbox } from '../sandbox/backend.ts';
-import type { EffectiveConfig } from '../config/effective.ts';
-import { joinSockets } from '../lib/stream/join-sockets.ts';
-import type { InnerDocker } from './inner-docker.ts';
-import type { PlacedGrant } from './network-plan.ts';
+import { SERVER_PORT, type Decision, type NetworkRule } from '../../protocol/network.ts';
+import type { Gateway, GatewayDoor, Origin } from '../../gateway/gateway.ts';
+import type { Sandbox } from '../../sandbox/backend.ts';
+import type { EffectiveConfig } from '../../config/effective.ts';
+import { joinSockets } from '../../lib/stream/join-sockets.ts';
+import type { InnerDocker } from '../../tasks/inner-docker.ts';
+import type { PlacedGrant } from './plan-network.ts';
 import { serveNames } from './serve-names.ts';
 import type { TaskSecrets } from './secrets.ts';
-import type { World } from './world.ts';
+import type { World } from '../host-context.ts';
 
 export interface RunNetwork extends AsyncDisposable {
   onDoor(name: string, handle: Server | Datagrams): void;
@@ -70,7 +70,7 @@ export function openRunNetwork(input: RunNetworkInput): RunNetwork {
   let loading: Promise<Loaded> | null = null;
   let loaded: Loaded | null = null;
   const load = (): Promise<Loaded> => {
-    loading ??= import('./gateway-load.ts').then(async ({ startGateway }) => {
+    loading ??= import('./open-gateway.ts').then(async ({ startGateway }) => {
       loaded = await startGateway(input, {
         live: () => state.live,
         initPid: () => state.sandbox?.initPid ?? null,
@@ -126,7 +126,7 @@ export function openRunNetwork(input: RunNetworkInput): RunNetwork {
           loaded?.refresh();
           return { added: state.live.length };
         case 'rules': {
-          const { effectiveRules } = await import('./gateway-load.ts');
+          const { effectiveRules } = await import('./open-gateway.ts');
           return { mode: input.config.network.mode, rules: effectiveRules(input.config.network, state.live) };
         }
         case 'asks':

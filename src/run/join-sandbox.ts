@@ -1,4 +1,4 @@
-// tasks/inside.ts: programs that join a sandbox that is running: a shell of the user's, an agent with a terminal, a formatter.
+// run/join-sandbox.ts: programs that join a sandbox that is running: a shell of the user's, an agent with a terminal, a formatter.
 // They are started by the host inside (sandbox/inside-host.ts) and talked to over a connection into the sandbox's loopback.
 // Invariant: what comes from there is bytes and an exit code, both hostile; nothing in here waits for ever.
 import type { Socket } from 'node:net';

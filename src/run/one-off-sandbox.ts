@@ -1,4 +1,4 @@
-// tasks/apart.ts: run one program in a sandbox that belongs to no project and no task: to install an agent, to ask for its
+// run/one-off-sandbox.ts: run one program in a sandbox that belongs to no project and no task: to install an agent, to ask for its
 // version, to let a user log in.
 // Invariant: nothing of the user is inside but what every sandbox shows (system, tool directories, mounts of the configuration); no
 // variable of theirs that could hold a credential, no secret, no file of a project. Whatever happens, its directory is gone
@@ -23,14 +23,14 @@ import type { BackendChoice, EffectiveConfig } from '../config/effective.ts';
 import { giveTree, removeTree } from '../lib/files.ts';
 import { readMachine } from '../sandbox/spec/machine.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
-import { OFFLINE, prepareNetwork } from './network-plan.ts';
+import { OFFLINE, prepareNetwork } from './network/plan-network.ts';
 import { NO_SERVICES } from './planned-services.ts';
-import { describeRun, type RunPlan } from './prepare.ts';
-import { workspaceKind } from './ready.ts';
-import type { RunRequest } from './run.ts';
-import { openRunNetwork, type DeniedHost } from './run-network.ts';
+import { describeRun, type RunPlan } from './plan-run.ts';
+import { workspaceKind } from './readiness.ts';
+import type { RunRequest } from '../tasks/run.ts';
+import { openRunNetwork, type DeniedHost } from './network/run-network.ts';
 import { catchSignals, supervise } from './supervise.ts';
-import { configInput, inspectWorld, sandboxUser, type World } from './world.ts';
+import { configInput, inspectWorld, sandboxUser, type World } from './host-context.ts';
 
 /** Where the program starts, inside: empty, and the only place besides the home that it can write. */
 export const APART_WORK = '/run/ags/work';

@@ -1,10 +1,10 @@
-// tasks/secrets.ts: what the sandbox of a run has in place of secrets, and the authority it trusts where the gateway ends TLS.
+// run/network/secrets.ts: what the sandbox of a run has in place of secrets, and the authority it trusts where the gateway ends TLS.
 // Invariant: values are read when the gateway needs them, stay in this process and reach neither file, command line nor log.
-import { isNarrow } from '../protocol/network-rule.ts';
-import type { NetworkPolicy, SecretRule } from '../protocol/network.ts';
-import type { Authority } from '../gateway/intercept/certificate.ts';
-import { NO_SECRETS } from './network-plan.ts';
-import type { World } from './world.ts';
+import { isNarrow } from '../../protocol/network-rule.ts';
+import type { NetworkPolicy, SecretRule } from '../../protocol/network.ts';
+import type { Authority } from '../../gateway/intercept/certificate.ts';
+import { NO_SECRETS } from './plan-network.ts';
+import type { World } from '../host-context.ts';
 
 export interface TaskSecrets {
   readonly rules: readonly SecretRule[];
@@ -27,7 +27,7 @@ export async function prepareSecrets(
   if (policy.mode === 'off' || (rules.length === 0 && !needsAuthority(policy, rules))) return NO_SECRETS;
   const { randomBytes } = await import('node:crypto');
   const authority = needsAuthority(policy, rules)
-    ? (await import('../gateway/intercept/certificate.ts')).createAuthority({
+    ? (await import('../../gateway/intercept/certificate.ts')).createAuthority({
         commonName: 'ags gateway of one sandbox',
         days: 30,
         now: now(),
@@ -54,7 +54,7 @@ export interface Trust {
 export async function planTrust(authority: Authority | null, world: Pick<World, 'env'>): Promise<Trust> {
   if (authority === null) return { files: [], env: {}, java: [] };
   const { combinedBundle, javaTrustOptions, javaTrustStore, trustEnvironment } =
-    await import('../gateway/intercept/trust-store.ts');
+    await import('../../gateway/intercept/trust-store.ts');
   const { bundleInside, systemBundle } = await import('./system-bundle.ts');
   const store = bundleInside();
   const bundle = combinedBundle(systemBundle(world), authority.certificatePem);

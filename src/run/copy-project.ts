@@ -1,4 +1,4 @@
-// tasks/copy-project.ts: the workspace where no overlay can be had: a full copy, by reflink where the file system can.
+// run/copy-project.ts: the workspace where no overlay can be had: a full copy, by reflink where the file system can.
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';

@@ -1,4 +1,4 @@
-// tasks/trial.ts: two test sandboxes over one kind of workspace, by the same road as `ags exec`: a complete one that is asked
+// run/test-sandbox.ts: two test sandboxes over one kind of workspace, by the same road as `ags exec`: a complete one that is asked
 // from inside what is in force, and one with a filter that lets everything pass, which shows what is refused without it.
 // Invariant: it ends only when both have ended, whatever happens to one of them.
 import { chmodSync, closeSync, existsSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
@@ -16,10 +16,10 @@ import { planNative, SYSTEM_PATH } from '../sandbox/native/native.ts';
 import { prepareRunDir } from '../sandbox/io/prepare-mounts.ts';
 import { assemble } from '../sandbox/spec/seccomp.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
-import { createRun, type RunPlan } from './prepare.ts';
+import { createRun, type RunPlan } from './plan-run.ts';
 import { nativeOptions } from './native-options.ts';
 import { openBackend } from './open-backend.ts';
-import type { World } from './world.ts';
+import type { World } from './host-context.ts';
 
 /** Where a trial takes place. */
 export interface Stage {

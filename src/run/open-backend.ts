@@ -1,4 +1,4 @@
-// tasks/open-backend.ts: the backend that one sandbox of a run is started by.
+// run/open-backend.ts: the backend that one sandbox of a run is started by.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isWithin } from '../lib/files.ts';
@@ -8,8 +8,8 @@ import type { DockerOptions } from '../sandbox/container/container.ts';
 import type { Engine } from '../sandbox/engine/engine.ts';
 import { createNative, type NativeOptions } from '../sandbox/native/native.ts';
 import { nativeOptions } from './native-options.ts';
-import type { RunPlan } from './prepare.ts';
-import type { World } from './world.ts';
+import type { RunPlan } from './plan-run.ts';
+import type { World } from './host-context.ts';
 
 export async function openBackend(
   world: World,

@@ -1,4 +1,4 @@
-// tasks/project.ts: which directory is the project, and may it be one?
+// run/project.ts: which directory is the project, and may it be one?
 import { realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';

@@ -1,4 +1,4 @@
-// tasks/hidden.ts: the files of a project that its sandbox does not see.
+// run/hidden-files.ts: the files of a project that its sandbox does not see.
 // Tracked files are part of the code and stay visible, whatever their name; they are reported instead. What the user has
 // asked to hide is hidden all the same.
 import { readdirSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { compileHidden, compilePatterns, type Matcher } from '../config/patterns
 import { userGit } from '../git/host-git.ts';
 import { readScanMemory, scanHidden } from '../sandbox/spec/hidden-scan.ts';
 import type { Project } from './project.ts';
-import type { World } from './world.ts';
+import type { World } from './host-context.ts';
 
 export interface HiddenFiles {
   /** Relative to the project; files, sockets and whole directories. */

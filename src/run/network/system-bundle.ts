@@ -1,6 +1,6 @@
-// tasks/system-bundle.ts: whom this machine, and its user, trust to say who is who.
+// run/network/system-bundle.ts: whom this machine, and its user, trust to say who is who.
 import { readFileSync, realpathSync, statSync } from 'node:fs';
-import type { World } from './world.ts';
+import type { World } from '../host-context.ts';
 
 const BUNDLES = [
   '/etc/ssl/certs/ca-certificates.crt',

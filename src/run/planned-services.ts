@@ -1,4 +1,4 @@
-// tasks/planned-services.ts: the services of a run before anything is started. Without code of its own: every command knows of it.
+// run/planned-services.ts: the services of a run before anything is started. Without code of its own: every command knows of it.
 import type { ServiceConfig } from '../protocol/service.ts';
 import type { Connection, ServicePreset } from '../services/preset.ts';
 

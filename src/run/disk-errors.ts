@@ -1,7 +1,7 @@
-// tasks/disk-trouble.ts: a disk that is full or may not be written is nothing that ags did wrong, and the user can put it right.
+// run/disk-errors.ts: a disk that is full or may not be written is nothing that ags did wrong, and the user can put it right.
 import { AgsError } from '../protocol/errors.ts';
 import { errorCode, isDiskFull } from '../lib/error-code.ts';
-import type { World } from './world.ts';
+import type { World } from './host-context.ts';
 
 /** Runs it; what the disk refuses is told in words. */
 export async function tellDiskTrouble<T>(

@@ -1,4 +1,4 @@
-// tasks/probe.ts: does a complete sandbox work here, and on what kind of workspace? Asked of real sandboxes over a small project.
+// run/probe.ts: does a complete sandbox work here, and on what kind of workspace? Asked of real sandboxes over a small project.
 // It stands before the first start after each boot, so it must be quick.
 // Invariants: nothing of it is left afterwards; and only a sandbox that has shown every protection counts as one that works.
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
@@ -13,11 +13,11 @@ import { explainOverlay, overlayReason } from '../sandbox/checks/overlay-reason.
 import { HIDDEN, writeProject } from '../sandbox/checks/test-project.ts';
 import type { NativeHost } from '../sandbox/checks/host.ts';
 import { readMachine } from '../sandbox/spec/machine.ts';
-import { OFFLINE } from './network-plan.ts';
+import { OFFLINE } from './network/plan-network.ts';
 import { NO_SERVICES } from './planned-services.ts';
-import type { Readiness } from './ready.ts';
-import { isSystemError, tryWorkspace, type Stage } from './trial.ts';
-import type { World } from './world.ts';
+import type { Readiness } from './readiness.ts';
+import { isSystemError, tryWorkspace, type Stage } from './test-sandbox.ts';
+import type { World } from './host-context.ts';
 
 export async function probeReadiness(world: World, host: NativeHost): Promise<Readiness> {
   const { problem, overlay, namespaces } = await trySandbox(world, host);

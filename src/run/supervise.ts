@@ -1,4 +1,4 @@
-// tasks/supervise.ts: starts a sandbox in its control group and stays with it: signals in, limits watched, exit code out.
+// run/supervise.ts: starts a sandbox in its control group and stays with it: signals in, limits watched, exit code out.
 // Invariant: when this returns, no process of the sandbox is left.
 import { constants } from 'node:os';
 import { existsSync, statfsSync } from 'node:fs';
@@ -10,8 +10,8 @@ import type { Breach, Watch, WatchInput } from '../sandbox/watch/governor.ts';
 import { freeFloor } from '../sandbox/watch/limits.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { openBackend } from './open-backend.ts';
-import type { RunPlan } from './prepare.ts';
-import type { World } from './world.ts';
+import type { RunPlan } from './plan-run.ts';
+import type { World } from './host-context.ts';
 
 // SIGKILL cannot be passed on; die-with-parent stands for it.
 const FORWARDED: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];

@@ -15,7 +15,7 @@ import type { Decision, NetworkMode, NetworkRule } from '../src/protocol/network
 import type { RunFile, TaskFile } from '../src/protocol/task.ts';
 import { networkLogFile, openNetworkLog } from '../src/store/network-log.ts';
 import { createTask } from '../src/store/tasks.ts';
-import { isCovered } from '../src/tasks/rule-files.ts';
+import { isCovered } from '../src/network/rule-files.ts';
 import { createFixture, type Fixture } from './config-fixture.ts';
 import { createMachine, USUAL } from './harness.ts';
 

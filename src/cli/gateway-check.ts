@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { hostAndPort } from '../protocol/host-name.ts';
 import { askAdmin } from '../gateway/admin.ts';
-import { adminSocket } from '../tasks/serve-gateway.ts';
+import { adminSocket } from '../network/serve-gateway.ts';
 import { listenPlace, socketPath } from './gateway-place.ts';
 import type { Arguments, Context } from './verb.ts';
 

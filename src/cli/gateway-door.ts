@@ -1,7 +1,7 @@
 // cli/gateway-door.ts: `ags gateway door`: the first process of a network namespace that has nothing but loopback.
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { createForwarder } from '../gateway/front/forward.ts';
-import { listenAt } from '../tasks/listen-place.ts';
+import { listenAt } from '../network/listen.ts';
 import { hostAndPort } from '../protocol/host-name.ts';
 import { listenPlace, socketPath } from './gateway-place.ts';
 import { untilSignal } from './until-signal.ts';

@@ -1,6 +1,6 @@
 // cli/gateway-serve.ts: `ags gateway serve`, in the foreground until a signal comes.
 import { AgsError, EXIT } from '../protocol/errors.ts';
-import { serveGateway, tellReload } from '../tasks/serve-gateway.ts';
+import { serveGateway, tellReload } from '../network/serve-gateway.ts';
 import { socketPath } from './gateway-place.ts';
 import { untilSignal } from './until-signal.ts';
 import type { Arguments, Context } from './verb.ts';

@@ -3,9 +3,9 @@
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { formatRule, parseRule } from '../protocol/network-rule.ts';
 import { expandRules } from '../config/network/presets.ts';
-import { parseRules, refuseBeaten } from '../tasks/network-rules.ts';
-import { readRecorded, type Recorded, type Wanted } from '../tasks/network-logs.ts';
-import { projectConfig, writeRules, type WrittenRules } from '../tasks/rule-files.ts';
+import { parseRules, refuseBeaten } from '../network/change-rules.ts';
+import { readRecorded, type Recorded, type Wanted } from '../network/logs.ts';
+import { projectConfig, writeRules, type WrittenRules } from '../network/rule-files.ts';
 import { createPaint } from './colour.ts';
 import { count, cut, section, shortPath, table } from './format.ts';
 import type { Arguments, Context } from './verb.ts';

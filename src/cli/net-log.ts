@@ -6,7 +6,7 @@ import { hostAndPort } from '../protocol/host-name.ts';
 import type { Decision } from '../protocol/network.ts';
 import { followNetworkLog, readNetworkLog, type NetworkRecord } from '../store/network-log-reader.ts';
 import type { NetworkLogFile } from '../store/network-log.ts';
-import { findLog, isGoing } from '../tasks/network-logs.ts';
+import { findLog, isGoing } from '../network/logs.ts';
 import { createPaint, type Paint } from './colour.ts';
 import { count, cut, widthOf } from './format.ts';
 import type { Arguments, Context } from './verb.ts';

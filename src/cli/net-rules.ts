@@ -4,7 +4,7 @@ import { formatRule } from '../protocol/network-rule.ts';
 import type { NetworkMode, NetworkRule } from '../protocol/network.ts';
 import { expandRules } from '../config/network/presets.ts';
 import { insideDevContainer, rulesInside } from '../tasks/inside-dev-container.ts';
-import { projectConfig } from '../tasks/rule-files.ts';
+import { projectConfig } from '../network/rule-files.ts';
 import { ask, runningTask } from '../tasks/running.ts';
 import { createPaint, type Paint } from './colour.ts';
 import { meanings, section, shortPath, table } from './format.ts';

@@ -5,7 +5,7 @@ import type { NetworkRule } from '../protocol/network.ts';
 import { expandRules } from '../config/network/presets.ts';
 import { insideDevContainer, rulesInside, testFromInside } from '../tasks/inside-dev-container.ts';
 import { testNetwork, type Reached } from '../tasks/net-test.ts';
-import { projectConfig } from '../tasks/rule-files.ts';
+import { projectConfig } from '../network/rule-files.ts';
 import { createPaint, type Paint } from './colour.ts';
 import { count } from './format.ts';
 import type { Arguments, Context } from './verb.ts';

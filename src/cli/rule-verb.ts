@@ -3,7 +3,7 @@ import { visible } from '../lib/sanitize.ts';
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { formatRule } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';
-import type { RuleChange, RuleScope } from '../tasks/network-rules.ts';
+import type { RuleChange, RuleScope } from '../network/change-rules.ts';
 import { shortPath } from './format.ts';
 import type { Arguments, Context, Option, Verb } from './verb.ts';
 
@@ -24,7 +24,7 @@ export function ruleVerb(action: NetworkRule['action'], words: Pick<Verb, 'summa
         throw new AgsError('usage.invalid', `Which host should be ${action === 'allow' ? 'allowed' : 'denied'}?`, {
           hint: `For example: ags ${action} example.com`,
         });
-      const { changeRules } = await import('../tasks/network-rules.ts');
+      const { changeRules } = await import('../network/change-rules.ts');
       const scope = scopeOf(args);
       const change = await changeRules(ctx.world, action, args.positionals, scope);
       ctx.stdout.write(

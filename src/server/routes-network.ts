@@ -2,8 +2,8 @@
 import { ApiNetwork, ApiStorage, ChangeRule, Cleaned, RuleChanged } from '../protocol/api/api.ts';
 import { cleanUp, planCleanup } from '../tasks/cleanup.ts';
 import { sizeOf } from '../tasks/list.ts';
-import { changeRules, type RuleScope } from '../tasks/network-rules.ts';
-import { viewNetwork } from '../tasks/network-view.ts';
+import { changeRules, type RuleScope } from '../network/change-rules.ts';
+import { viewNetwork } from '../network/view.ts';
 import type { World } from '../run/host-context.ts';
 import { taskPaths } from '../store/layout.ts';
 import { Refusal } from './refusal.ts';

@@ -11,7 +11,7 @@ import { findInnerPrograms, startEngine } from '../sandbox/nested/nested-engine.
 import { INNER_MEETING, KEEPER } from '../sandbox/inner-scripts.ts';
 import { seccompArch } from '../sandbox/spec/seccomp.ts';
 import { openEngineDoor } from './inner-docker.ts';
-import { listenAt } from './listen-place.ts';
+import { listenAt } from '../network/listen.ts';
 import { PROXY_PORT } from '../run/network/plan-network.ts';
 import type { World } from '../run/host-context.ts';
 

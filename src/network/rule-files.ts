@@ -1,4 +1,4 @@
-// tasks/rule-files.ts: rules in configuration files, and the approval that goes with a change of a project's own file.
+// network/rule-files.ts: rules in configuration files, and the approval that goes with a change of a project's own file.
 // Invariant: an approval is for exactly the bytes that were written here, and only if all that they ask for was approved
 // before or is the change itself. Whatever else is pending stays pending.
 import { mkdirSync, realpathSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// tasks/listen-place.ts: listen at an address, or at a Unix socket that nobody but its owner may connect to.
+// network/listen.ts: listen at an address, or at a Unix socket that nobody but its owner may connect to.
 // Invariant: a socket that somebody answers at is never taken away; one that a killed process left behind is.
 import { rmSync, statSync } from 'node:fs';
 import { connect, type Server } from 'node:net';

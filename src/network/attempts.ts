@@ -1,4 +1,4 @@
-// tasks/attempts.ts: what runs tried to reach, host by host: how often, what was decided last, and how much went over it.
+// network/attempts.ts: what runs tried to reach, host by host: how often, what was decided last, and how much went over it.
 import type { Decision } from '../protocol/network.ts';
 import { readNetworkLog, readNetworkRun } from '../store/network-log-reader.ts';
 import { listNetworkLogs } from '../store/network-log.ts';

@@ -1,4 +1,4 @@
-// tasks/network-logs.ts: which log of the network is meant, and what recorded runs of a project wanted.
+// network/logs.ts: which log of the network is meant, and what recorded runs of a project wanted.
 // Invariant: a log outlives its task; what a damaged log says after the damage is not used.
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
@@ -8,9 +8,9 @@ import type { Decision, NetworkRule } from '../protocol/network.ts';
 import { taskPaths } from '../store/layout.ts';
 import { readNetworkLog, readNetworkRun } from '../store/network-log-reader.ts';
 import { listNetworkLogs, networkLogFile, type NetworkLogFile } from '../store/network-log.ts';
-import { currentProject, runnerLives } from './entries.ts';
+import { currentProject, runnerLives } from '../tasks/entries.ts';
 import { mentions } from './rule-cover.ts';
-import { runningTasks } from './running.ts';
+import { runningTasks } from '../tasks/running.ts';
 import type { World } from '../run/host-context.ts';
 
 /** By the name of its task, the beginning of one, or "@"; without a name the latest run of this project. */

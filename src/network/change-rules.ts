@@ -1,4 +1,4 @@
-// tasks/network-rules.ts: allow or deny hosts: for sandboxes that are running, in a project's ags.yaml, or for all projects.
+// network/change-rules.ts: allow or deny hosts: for sandboxes that are running, in a project's ags.yaml, or for all projects.
 // Invariants: an allow that a deny beats is refused, never written; an approval is given only to a file that was approved
 // before, or asked for nothing, and only for the asks of the very rules that are added.
 import { AgsError } from '../protocol/errors.ts';
@@ -8,7 +8,7 @@ import { quote } from '../config/file/layer.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { findBeating } from './rule-cover.ts';
 import { projectConfig, writeRules, type WrittenRules } from './rule-files.ts';
-import { ask, runningTask, runningTasks } from './running.ts';
+import { ask, runningTask, runningTasks } from '../tasks/running.ts';
 import type { World } from '../run/host-context.ts';
 
 export type RuleScope =

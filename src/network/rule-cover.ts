@@ -1,4 +1,4 @@
-// tasks/rule-cover.ts: does one rule of the network say all that another one says? Pure.
+// network/rule-cover.ts: does one rule of the network say all that another one says? Pure.
 // Invariant: "yes" only if nothing that the second covers is left out; when in doubt, no.
 import type { NetworkRule } from '../protocol/network.ts';
 

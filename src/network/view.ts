@@ -1,11 +1,11 @@
-// tasks/network-view.ts: what a project or one of its tasks may reach, what it tried, and what waits for a person.
+// network/view.ts: what a project or one of its tasks may reach, what it tried, and what waits for a person.
 import { formatRule } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';
 import { expandRules, PRESETS } from '../config/network/presets.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { readAttempts, type Attempt } from './attempts.ts';
 import { projectConfig } from './rule-files.ts';
-import { ask, runningTasks } from './running.ts';
+import { ask, runningTasks } from '../tasks/running.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface NetworkView {

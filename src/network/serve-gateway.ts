@@ -1,4 +1,4 @@
-// tasks/serve-gateway.ts: a gateway on its own, for containers and clusters: the same rules, doors and log, at places that a file or
+// network/serve-gateway.ts: a gateway on its own, for containers and clusters: the same rules, doors and log, at places that a file or
 // the command line names.
 // Invariants: it listens beyond this machine only with a token; changed files take effect all together or not at all, and no open
 // connection is lost.
@@ -15,7 +15,7 @@ import { serveAdmin } from '../gateway/admin.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { readValue } from '../gateway/values.ts';
 import { assembleGateway } from '../run/network/open-gateway.ts';
-import { listenAt } from './listen-place.ts';
+import { listenAt } from './listen.ts';
 import { openRotatingLog } from './rotating-log.ts';
 import { prepareSecrets } from '../run/network/secrets.ts';
 import type { World } from '../run/host-context.ts';

@@ -1,4 +1,4 @@
-// tasks/rotating-log.ts: the decision log of a gateway that runs for months: one file at a time, earlier ones beside it.
+// network/rotating-log.ts: the decision log of a gateway that runs for months: one file at a time, earlier ones beside it.
 // Invariant: no file that exists is written to again or lost: each is a chain of its own from its first line to its last.
 import { existsSync, renameSync, statSync } from 'node:fs';
 import type { Decision } from '../protocol/network.ts';

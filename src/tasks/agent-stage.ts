@@ -12,7 +12,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { findProgram, type AgentProgram } from './agent-programs.ts';
 import type { BringOutDetails } from './bring-out.ts';
 import { findSignIn, signInNeeded, type FoundSignIn } from './credentials.ts';
-import { prepareLayers, type LayersWish, type PreparedLayers } from './layers.ts';
+import { prepareLayers, type LayersWish, type PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { ENDPOINT_PORT } from '../run/network/plan-network.ts';
 import { planRun, type RunPlan } from '../run/plan-run.ts';
 import type { World } from '../run/host-context.ts';

@@ -13,10 +13,10 @@ import { INSIDE_HOST, INSIDE_HOST_SCRIPT, insideHostArgv } from '../sandbox/io/i
 import type { EventLog } from '../store/events.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { createRecorder } from './agent-events.ts';
-import { describeAgentRun } from './agent-run.ts';
+import { describeAgentRun } from '../workspace/agent-workspace.ts';
 import { authorOf, endpointOf, type AgentStage } from './agent-stage.ts';
 import { startInside, type Inside } from '../run/join-sandbox.ts';
-import type { PreparedLayers } from './layers.ts';
+import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { withDoors, type RunHooks } from './run-hooks.ts';
 import type { InnerDocker } from './inner-docker.ts';
 import { openRunNetwork, type RunNetwork, type ServiceDoors } from '../run/network/run-network.ts';

@@ -9,12 +9,18 @@ import { setAttributes, type LayerGit } from '../git/staging/layer-git.ts';
 import { commitHas, findDelta, listIndex, writeDelta, writeWhole, type Delta } from '../git/staging/snapshot.ts';
 import { ensureWhiteout } from '../sandbox/checks/host.ts';
 import type { LayerFile } from '../store/layers.ts';
-import { excludeLine, hiddenAmong, prepareSnapshot, type LayersWish, type PreparedLayers } from './layers.ts';
+import {
+  excludeLine,
+  hiddenAmong,
+  prepareSnapshot,
+  type LayersWish,
+  type PreparedLayers,
+} from '../workspace/prepare-snapshot.ts';
 import type { MergedBranch } from './merge-tree.ts';
 import type { RunPlan } from '../run/plan-run.ts';
 import { ensureSetup } from './setup.ts';
 import { findInputs, inputsAmong } from './setup-key.ts';
-import type { Snapshot } from './snapshots.ts';
+import type { Snapshot } from '../workspace/snapshots.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface CheckLayers extends PreparedLayers {

@@ -2,7 +2,7 @@
 import type { Sandbox } from '../sandbox/backend.ts';
 import { taskPaths } from '../store/layout.ts';
 import { runClean } from './clean-run.ts';
-import type { PreparedLayers } from './layers.ts';
+import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import type { RunPlan } from '../run/plan-run.ts';
 import type { Printed } from '../run/output-reader.ts';
 import type { World } from '../run/host-context.ts';

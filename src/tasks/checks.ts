@@ -15,7 +15,7 @@ import { prepareCheckLayers, type CheckLayers } from './check-layers.ts';
 import { createKeeper, type ChecksListener, type Keeper } from './check-keeper.ts';
 import { runCheck } from './check-run.ts';
 import { noChecks } from './check-suggestions.ts';
-import { excludeLine } from './layers.ts';
+import { excludeLine } from '../workspace/prepare-snapshot.ts';
 import { tellDiskTrouble } from '../run/disk-errors.ts';
 import { findSides, mergeCommit, mergeIntoTree, type MergedBranch, type TreeRequest } from './merge-tree.ts';
 import type { ConfigFlags } from '../config/effective.ts';
@@ -179,7 +179,7 @@ async function setUpHere(
 ): Promise<CheckLayers | null> {
   const [{ runSetup }, { harvest }, { mkdirSync }] = await Promise.all([
     import('./setup-run.ts'),
-    import('./setup-harvest.ts'),
+    import('../workspace/harvest.ts'),
     import('node:fs'),
   ]);
   keeper.addFirst({ name: 'setup', run: plan.config.setup.run.join(' && ') });

@@ -5,13 +5,13 @@ import { mkdirSync } from 'node:fs';
 import { NOTHING_MORE } from '../sandbox/spec/plan-sandbox.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import type { TaskPaths } from '../store/layout.ts';
-import { createAgentRun, describeAgentRun } from './agent-run.ts';
+import { createAgentRun, describeAgentRun } from '../workspace/agent-workspace.ts';
 import { innerDockerFor } from './inner-docker.ts';
-import type { PreparedLayers } from './layers.ts';
+import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { hasServices } from '../run/planned-services.ts';
 import { prepareWorldInside, type RunPlan } from '../run/plan-run.ts';
 import { openRunNetwork, type DeniedHost } from '../run/network/run-network.ts';
-import type { SeedSource } from './service-seed.ts';
+import type { SeedSource } from '../workspace/seed-files.ts';
 import { NO_SIGNALS, supervise } from '../run/supervise.ts';
 import type { World } from '../run/host-context.ts';
 

@@ -15,7 +15,7 @@ import { CGROUPS, isRunning, removeFiles } from './remove.ts';
 import { engineItems } from './engine-leftovers.ts';
 import { endStrays, findStrays, type Stray } from './strays.ts';
 import { imageItems } from './unused-images.ts';
-import { UNUSED_MS } from './unused-layers.ts';
+import { UNUSED_MS } from '../workspace/unused-layers.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface Cleanup {

@@ -179,7 +179,7 @@ async function workspaceOf(
     return { kind: 'frozen-overlay', layers: layers.map(layerAt), hidden, upper: hostPath(join(dir, 'upper')) };
   const copy = join(dir, 'copy');
   if (!existsSync(copy)) {
-    const { copyLayers } = await import('./copy-layers.ts');
+    const { copyLayers } = await import('../workspace/copy-layers.ts');
     await copyLayers({ layers, to: copy, hidden });
   }
   return { kind: 'copy', directory: hostPath(copy), writable: false };

@@ -11,11 +11,11 @@ import { removeTree } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
 import { clientDir, findComposeClient, OVERRIDE_INSIDE, projectInside, runClient } from './compose-client.ts';
 import { readComposed } from './compose-config.ts';
-import { prepareSnapshot } from './layers.ts';
+import { prepareSnapshot } from '../workspace/prepare-snapshot.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { PlannedCompose } from '../run/planned-services.ts';
 import { prepareWorldInside, type RunPlan } from '../run/plan-run.ts';
-import { readBelow, type SeedSource } from './service-seed.ts';
+import { readBelow, type SeedSource } from '../workspace/seed-files.ts';
 import type { World } from '../run/host-context.ts';
 
 interface About {

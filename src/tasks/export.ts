@@ -23,7 +23,7 @@ import { exportData, servicesWithData } from './export-data.ts';
 import { eventsOut, networkOut, zipped } from './export-history.ts';
 import { writeJournal } from './import-journal.ts';
 import { describeExport, leftOut, type Work } from './export-manifest.ts';
-import { hiddenAmong } from './layers.ts';
+import { hiddenAmong } from '../workspace/prepare-snapshot.ts';
 import { repositoryOf } from './merge-tree.ts';
 import { toPortable } from './portable-text.ts';
 import { isLive, requireAgent } from './steer.ts';

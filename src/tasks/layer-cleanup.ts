@@ -5,7 +5,7 @@ import { lockHolder } from '../lib/process/lock.ts';
 import { discard, layersDir, lockLayers, unfinishedLayers } from '../store/layers.ts';
 import type { CleanupItem } from './leftovers.ts';
 import { sizeOf } from './list.ts';
-import { unusedLayers } from './unused-layers.ts';
+import { unusedLayers } from '../workspace/unused-layers.ts';
 import type { World } from '../run/host-context.ts';
 
 /** Of all projects: those not used for this long that no task stands on. */

@@ -23,8 +23,8 @@ import type { PlannedService } from '../run/planned-services.ts';
 import type { ServiceRoot } from './service-root.ts';
 import { emptyData, runService, SEED_DIR } from './service-sandbox.ts';
 import { readyScript, runScript, seedCommand, SEED_SCRIPT } from './service-scripts.ts';
-import { readSeeds, type Seed, type SeedSource } from './service-seed.ts';
-import { harvest } from './setup-harvest.ts';
+import { readSeeds, type Seed, type SeedSource } from '../workspace/seed-files.ts';
+import { harvest } from '../workspace/harvest.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface DataWish {

@@ -21,7 +21,7 @@ import { lastWord } from './service-data.ts';
 import { runService } from './service-sandbox.ts';
 import { READY_LOOP, readyPort, readyScript, runScript } from './service-scripts.ts';
 import { serviceRoot, type ServiceRoot } from './service-root.ts';
-import type { SeedSource } from './service-seed.ts';
+import type { SeedSource } from '../workspace/seed-files.ts';
 import { mountData } from './service-mount.ts';
 import type { World } from '../run/host-context.ts';
 

@@ -10,7 +10,7 @@ import type { PlannedService } from '../run/planned-services.ts';
 import { ensureData } from './service-data.ts';
 import { emptyData, makeOwn } from './service-sandbox.ts';
 import type { ServiceRoot } from './service-root.ts';
-import type { SeedSource } from './service-seed.ts';
+import type { SeedSource } from '../workspace/seed-files.ts';
 import type { World } from '../run/host-context.ts';
 
 /** A run that goes on finds its data as it left it, on the layer that it was begun on. */

@@ -6,9 +6,9 @@ import type { EffectiveConfig } from '../config/effective.ts';
 import { compilePatterns } from '../config/patterns.ts';
 import { SETUP_INPUTS, SETUP_TOOLS } from '../config/setup-inputs.ts';
 import { listIndex, type IndexEntry } from '../git/staging/snapshot.ts';
-import { remembered } from './remembered.ts';
+import { remembered } from '../workspace/snapshot-facts.ts';
 import type { RunPlan } from '../run/plan-run.ts';
-import { layerGitOf, type Snapshot, type SnapshotInput } from './snapshots.ts';
+import { layerGitOf, type Snapshot, type SnapshotInput } from '../workspace/snapshots.ts';
 
 // Raised when the same commands would leave another layer behind.
 const FORMAT = 1;

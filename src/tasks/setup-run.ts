@@ -7,7 +7,7 @@ import { visible } from '../lib/sanitize.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { runClean } from './clean-run.ts';
-import type { LayersWish, PreparedLayers } from './layers.ts';
+import type { LayersWish, PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import type { RunPlan } from '../run/plan-run.ts';
 import type { World } from '../run/host-context.ts';
 

@@ -14,11 +14,11 @@ import {
   touchLayer,
   type StoredLayer,
 } from '../store/layers.ts';
-import type { LayersWish, PreparedLayers } from './layers.ts';
+import type { LayersWish, PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import type { RunPlan } from '../run/plan-run.ts';
-import { remembered } from './remembered.ts';
+import { remembered } from '../workspace/snapshot-facts.ts';
 import { setupKey } from './setup-key.ts';
-import { layerGitOf, type Snapshot, type SnapshotInput } from './snapshots.ts';
+import { layerGitOf, type Snapshot, type SnapshotInput } from '../workspace/snapshots.ts';
 
 const WAIT_MS = 100;
 
@@ -91,7 +91,10 @@ async function make(
   sweepUnfinished(at.dir);
   const place = beginLayer(at.dir);
   try {
-    const [{ runSetup }, { harvest }] = await Promise.all([import('./setup-run.ts'), import('./setup-harvest.ts')]);
+    const [{ runSetup }, { harvest }] = await Promise.all([
+      import('./setup-run.ts'),
+      import('../workspace/harvest.ts'),
+    ]);
     const paths = await runSetup(world, plan, prepared, place.root, want);
     const found = harvest({
       from: plan.workspace === 'overlay' ? paths.upper : paths.copy,

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { InnerEngine } from '../../src/sandbox/nested/nested-engine.ts';
 import type * as InnerAsk from '../../src/tasks/inner-ask.ts';
 import type * as InnerDocker from '../../src/tasks/inner-docker.ts';
-import type * as ServiceSeed from '../../src/tasks/service-seed.ts';
+import type * as ServiceSeed from '../../src/workspace/seed-files.ts';
 import type { PlannedService } from '../../src/run/planned-services.ts';
 import type { RunPlan } from '../../src/run/plan-run.ts';
 import type { World } from '../../src/run/host-context.ts';

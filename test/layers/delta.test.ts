@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openMerged, type LowerDirectory } from '../../src/lib/merged.ts';
 import { inspectRepository, type Repository } from '../../src/git/inspect.ts';
-import { ensureSnapshot, layerGitOf } from '../../src/tasks/snapshots.ts';
+import { ensureSnapshot, layerGitOf } from '../../src/workspace/snapshots.ts';
 import { checkoutGit } from '../../src/git/host-git.ts';
 import type { World } from '../../src/run/host-context.ts';
 import { createMachine, USUAL } from '../harness.ts';

@@ -1,4 +1,4 @@
-// tasks/agent-run.ts: the run of an agent: like that of a command, but its workspace stands on layers that do not move, and its
+// workspace/agent-workspace.ts: the run of an agent: like that of a command, but its workspace stands on layers that do not move, and its
 // git directory is on a branch of its own at the base commit.
 import { copyFileSync, mkdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -7,7 +7,7 @@ import { giveTree, layerAt } from '../lib/files.ts';
 import { createPrivateGit } from '../git/private-git.ts';
 import type { MoreInside } from '../sandbox/spec/plan-sandbox.ts';
 import type { TaskPaths } from '../store/layout.ts';
-import type { PreparedLayers } from './layers.ts';
+import type { PreparedLayers } from './prepare-snapshot.ts';
 import { borrowedObjectsOf, describeRun, shownPlaces, type RunPlan } from '../run/plan-run.ts';
 import type { World } from '../run/host-context.ts';
 

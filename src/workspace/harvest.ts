@@ -1,4 +1,4 @@
-// tasks/setup-harvest.ts: from what setup commands have left in a workspace to a layer: only what the commit does not have.
+// workspace/harvest.ts: from what setup commands have left in a workspace to a layer: only what the commit does not have.
 // Invariant: what a sandbox wrote is walked by descriptor, by name and type; nothing in it is read, and no link is followed.
 // So the layer fits every commit that has nothing at these paths.
 import { chmodSync, renameSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// tasks/snapshots.ts: the files of a commit as read-only layers: found, or made from the snapshot that differs least.
+// workspace/snapshots.ts: the files of a commit as read-only layers: found, or made from the snapshot that differs least.
 // Invariant: a snapshot that is known costs a few looks at the disk, whatever its size; a new one costs what changed.
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';

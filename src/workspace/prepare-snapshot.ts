@@ -1,4 +1,4 @@
-// tasks/layers.ts: what the workspace of an agent stands on: a snapshot of the base commit, and over it what the project's
+// workspace/prepare-snapshot.ts: what the workspace of an agent stands on: a snapshot of the base commit, and over it what the project's
 // setup commands have made. Neither moves, whatever the user does to the project meanwhile.
 import { AgsError } from '../protocol/errors.ts';
 import { HIDE } from '../config/defaults.ts';
@@ -7,8 +7,8 @@ import { compileHidden } from '../config/patterns.ts';
 import { listIndex, type IndexEntry } from '../git/staging/snapshot.ts';
 import { tellDiskTrouble } from '../run/disk-errors.ts';
 import { shownPlaces, type RunPlan } from '../run/plan-run.ts';
-import { remembered } from './remembered.ts';
-import { ensureSetup } from './setup.ts';
+import { remembered } from './snapshot-facts.ts';
+import { ensureSetup } from '../tasks/setup.ts';
 import { ensureSnapshot, layerGitOf, type Snapshot, type SnapshotInput } from './snapshots.ts';
 import type { World } from '../run/host-context.ts';
 

@@ -1,4 +1,4 @@
-// tasks/unused-layers.ts: which layers nobody needs.
+// workspace/unused-layers.ts: which layers nobody needs.
 // Invariant: a layer that any run of any task names is needed, and so is every layer that a needed one stands on.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

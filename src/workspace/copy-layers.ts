@@ -1,4 +1,4 @@
-// tasks/copy-layers.ts: the workspace of an agent where no overlay can be had: its layers copied one over the other.
+// workspace/copy-layers.ts: the workspace of an agent where no overlay can be had: its layers copied one over the other.
 import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';

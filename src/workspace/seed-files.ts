@@ -1,4 +1,4 @@
-// tasks/service-seed.ts: the files of a project that fill a service.
+// workspace/seed-files.ts: the files of a project that fill a service.
 // Invariant: they are the user's: those of a commit that the user had, or, for a command over the user's own files, those files; never
 // what an agent wrote. No link is followed, and what is hidden from sandboxes is hidden from services.
 import { realpathSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// tasks/remembered.ts: what was found out about a snapshot. It never changes, so it is found out once.
+// workspace/snapshot-facts.ts: what was found out about a snapshot. It never changes, so it is found out once.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../lib/files.ts';

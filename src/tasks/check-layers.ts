@@ -18,8 +18,8 @@ import {
 } from '../workspace/prepare-snapshot.ts';
 import type { MergedBranch } from './merge-tree.ts';
 import type { RunPlan } from '../run/plan-run.ts';
-import { ensureSetup } from './setup.ts';
-import { findInputs, inputsAmong } from './setup-key.ts';
+import { ensureSetup } from '../setup/setup-layer.ts';
+import { findInputs, inputsAmong } from '../setup/setup-key.ts';
 import type { Snapshot } from '../workspace/snapshots.ts';
 import type { World } from '../run/host-context.ts';
 

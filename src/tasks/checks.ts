@@ -178,7 +178,7 @@ async function setUpHere(
   signal: AbortSignal,
 ): Promise<CheckLayers | null> {
   const [{ runSetup }, { harvest }, { mkdirSync }] = await Promise.all([
-    import('./setup-run.ts'),
+    import('../setup/setup-run.ts'),
     import('../workspace/harvest.ts'),
     import('node:fs'),
   ]);

@@ -8,7 +8,7 @@ import { listIndex, type IndexEntry } from '../git/staging/snapshot.ts';
 import { tellDiskTrouble } from '../run/disk-errors.ts';
 import { shownPlaces, type RunPlan } from '../run/plan-run.ts';
 import { remembered } from './snapshot-facts.ts';
-import { ensureSetup } from '../tasks/setup.ts';
+import { ensureSetup } from '../setup/setup-layer.ts';
 import { ensureSnapshot, layerGitOf, type Snapshot, type SnapshotInput } from './snapshots.ts';
 import type { World } from '../run/host-context.ts';
 

@@ -1,4 +1,4 @@
-// tasks/setup.ts: the setup layer of a project: what its setup commands add to a commit, made once and shared by all later tasks.
+// setup/setup-layer.ts: the setup layer of a project: what its setup commands add to a commit, made once and shared by all later tasks.
 // Invariant: it has its name only if every command succeeded; it covers nothing that the commit has.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-// tasks/setup-run.ts: a project's setup commands, run in a sandbox over a snapshot. What they leave behind is shared by every later task.
+// setup/setup-run.ts: a project's setup commands, run in a sandbox over a snapshot. What they leave behind is shared by every later task.
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
@@ -6,7 +6,7 @@ import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
-import { runClean } from './clean-run.ts';
+import { runClean } from '../tasks/clean-run.ts';
 import type { LayersWish, PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import type { RunPlan } from '../run/plan-run.ts';
 import type { World } from '../run/host-context.ts';

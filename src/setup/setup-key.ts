@@ -1,4 +1,4 @@
-// tasks/setup-key.ts: what decides the result of a project's setup commands, as one short text.
+// setup/setup-key.ts: what decides the result of a project's setup commands, as one short text.
 import { createHash } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 // cli/help-topics.ts: help that belongs to no single command. What a table in the code says is printed from that table.
 import { ERRORS, EXIT } from '../protocol/errors.ts';
 import { READY_HOOKS, type HookPoint } from '../protocol/hook.ts';
-import { PRESETS } from '../services/presets.ts';
+import { PRESETS } from '../services/presets/presets.ts';
 import type { Paint } from './colour.ts';
 import { meanings, section, table, wrap } from './format.ts';
 

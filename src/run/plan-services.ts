@@ -3,9 +3,9 @@
 import { AgsError } from '../protocol/errors.ts';
 import type { ServiceConfig } from '../protocol/service.ts';
 import type { Door } from '../protocol/spec.ts';
-import { connectionOf, environmentOf, urlOf } from '../services/connection.ts';
-import { findPrograms } from '../services/find-programs.ts';
-import { PRESETS } from '../services/presets.ts';
+import { connectionOf, environmentOf, urlOf } from '../services/presets/connection.ts';
+import { findPrograms } from '../services/presets/find-programs.ts';
+import { PRESETS } from '../services/presets/presets.ts';
 import { JOIN_PORT } from '../sandbox/io/inside-host.ts';
 import { ENDPOINT_PORT, HOOKS_PORT, PROXY_PORT, type PlannedNetwork } from './network/plan-network.ts';
 import { serviceAddress, type PlannedCompose, type PlannedService, type PlannedServices } from './planned-services.ts';

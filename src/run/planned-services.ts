@@ -1,6 +1,6 @@
 // run/planned-services.ts: the services of a run before anything is started. Without code of its own: every command knows of it.
 import type { ServiceConfig } from '../protocol/service.ts';
-import type { Connection, ServicePreset } from '../services/preset.ts';
+import type { Connection, ServicePreset } from '../services/presets/preset.ts';
 
 export interface PlannedService {
   readonly service: ServiceConfig;

@@ -56,7 +56,7 @@ export async function runClean(
   await using services =
     !hasServices(planned) || want.services === null
       ? null
-      : await import('./run-services.ts').then(({ openRunServices }) =>
+      : await import('../services/run-services.ts').then(({ openRunServices }) =>
           openRunServices({
             world,
             plan: over,

@@ -5,7 +5,7 @@ import { visible } from '../lib/sanitize.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { InnerDocker } from './inner-docker.ts';
 import type { RunPlan } from '../run/plan-run.ts';
-import { openRunServices, type RunServices } from './run-services.ts';
+import { openRunServices, type RunServices } from '../services/run-services.ts';
 import type { World } from '../run/host-context.ts';
 
 export function openCommandServices(

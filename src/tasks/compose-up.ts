@@ -8,7 +8,7 @@ import { clientDir, projectInside, runClient, type ClientRun } from './compose-c
 import type { InnerDocker } from './inner-docker.ts';
 import type { Printed } from '../run/output-reader.ts';
 import type { PlannedCompose } from '../run/planned-services.ts';
-import type { RunServicesInput } from './service-life.ts';
+import type { RunServicesInput } from '../services/life.ts';
 
 export interface BringUp extends RunServicesInput {
   readonly compose: PlannedCompose;

@@ -9,7 +9,7 @@ import { serviceLog, servicePlace } from '../store/service-files.ts';
 import { followLog, type Container } from './compose-engine.ts';
 import { openPrinted, type Printed } from '../run/output-reader.ts';
 import type { ComposedService } from '../run/planned-services.ts';
-import type { RunServicesInput } from './service-life.ts';
+import type { RunServicesInput } from '../services/life.ts';
 
 export interface LiveComposed {
   readonly about: ComposedService;

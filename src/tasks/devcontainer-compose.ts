@@ -3,7 +3,7 @@
 // a capability, a port of the host or the engine's socket, but for two capabilities of the engine beside it, which give up being root
 // and them before anything starts (decision 16); what decides about the dev container is read-only in it. Every service, volume and network
 // has the mark in its name: tools find them by the name of the project, which is that of a directory or what a file in it says.
-import { environmentOf } from '../services/connection.ts';
+import { environmentOf } from '../services/presets/connection.ts';
 import type { ComposeService } from './devcontainer-services.ts';
 import type { DevContainer } from './devcontainer-files.ts';
 import { INSIDE } from './inside-dev-container.ts';

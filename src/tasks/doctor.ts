@@ -227,7 +227,7 @@ async function checkBareRepositories({ world }: Facts): Promise<Finding | null> 
 
 /** Those of the project one stands in; what is wrong with its file is told elsewhere. */
 async function checkServices({ world }: Facts): Promise<Finding | null> {
-  const { configuredServices } = await import('./services-view.ts');
+  const { configuredServices } = await import('../services/view.ts');
   const found = await settle(configuredServices(world));
   if (found instanceof AgsError || found.length === 0) return null;
   const broken = found.find(({ problem }) => problem !== null);

@@ -12,7 +12,7 @@ import { layerAt } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
 import { readTree, TREE_TAR, TreeProblem, type TreeLimits } from '../lib/tree-archive.ts';
 import { formatSize } from '../lib/units.ts';
-import { PRESETS } from '../services/presets.ts';
+import { PRESETS } from '../services/presets/presets.ts';
 import { readServices, servicePlace } from '../store/service-files.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { questionsOver, type Ask } from '../run/inspection.ts';

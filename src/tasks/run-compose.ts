@@ -14,7 +14,7 @@ import { bringUp } from './compose-up.ts';
 import { projectInside } from './compose-client.ts';
 import type { InnerDocker } from './inner-docker.ts';
 import type { ComposedService, PlannedCompose } from '../run/planned-services.ts';
-import type { RunServicesInput } from './service-life.ts';
+import type { RunServicesInput } from '../services/life.ts';
 
 export interface RunCompose {
   /** Resolves when each is up or has failed. */

@@ -144,7 +144,7 @@ async function besideServices(
     notice,
   });
   if (!hasServices(plan.services)) return await use({ services: null, docker });
-  const { openRunServices } = await import('./run-services.ts');
+  const { openRunServices } = await import('../services/run-services.ts');
   await using services = openRunServices({
     world,
     plan,

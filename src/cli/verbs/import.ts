@@ -44,7 +44,7 @@ const verb: Verb = {
       ctx.stderr.write(
         `ags: these rights were not taken over:\n${lines(asks, visible)}     To give them: ags rm ${task.name}, and import it again with --trust\n`,
       );
-    const { tellCarried } = await import('../../tasks/services-view.ts');
+    const { tellCarried } = await import('../../services/view.ts');
     for (const line of await tellCarried(ctx.world, stored, found.file.manifest.services ?? []))
       ctx.stderr.write(`ags: ${line}\n`);
     const { nextSteps } = await import('./show.ts');

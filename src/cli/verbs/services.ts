@@ -37,7 +37,7 @@ const verb: Verb = {
 export default verb;
 
 async function list(name: string | undefined, args: Arguments, ctx: Context): Promise<number> {
-  const { dataBytes, servicesOf } = await import('../../tasks/services-view.ts');
+  const { dataBytes, servicesOf } = await import('../../services/view.ts');
   const { findTask } = await import('../../tasks/find-task.ts');
   const { runningTasks } = await import('../../tasks/running.ts');
   const tasks = name === undefined ? await runningTasks(ctx.world, 'here') : [await findTask(ctx.world, name)];
@@ -78,7 +78,7 @@ async function list(name: string | undefined, args: Arguments, ctx: Context): Pr
 }
 
 async function listConfigured(name: string | undefined, ctx: Context): Promise<number> {
-  const { bringsUpCompose, configuredServices } = await import('../../tasks/services-view.ts');
+  const { bringsUpCompose, configuredServices } = await import('../../services/view.ts');
   const compose = name === undefined && (await bringsUpCompose(ctx.world));
   const all = name === undefined ? await configuredServices(ctx.world) : [];
   if (name !== undefined) ctx.stderr.write(`${visible(name)} has no services.\n`);
@@ -129,7 +129,7 @@ async function showLog(
   args: Arguments,
   ctx: Context,
 ): Promise<number> {
-  const { serviceOf } = await import('../../tasks/services-view.ts');
+  const { serviceOf } = await import('../../services/view.ts');
   const { followFile } = await import('../../lib/stream/follow-file.ts');
   const { createSanitizer } = await import('../../lib/sanitize.ts');
   const { isLive } = await import('../../tasks/steer.ts');
@@ -158,7 +158,7 @@ async function showLog(
 const LOOK_MS = 200;
 
 async function openClient({ task, service }: { task: StoredTask; service: string }, ctx: Context): Promise<number> {
-  const { serviceOf } = await import('../../tasks/services-view.ts');
+  const { serviceOf } = await import('../../services/view.ts');
   const { openGuest } = await import('../guest-terminal.ts');
   const { client, state, kind } = serviceOf(task, service);
   if (state === 'stopped' || state === 'failed')

@@ -1,4 +1,4 @@
-// tasks/service-life.ts: one service from its data to its end.
+// services/life.ts: one service from its data to its end.
 // Invariant: a service that has failed stays so: nothing is started again behind a task's back.
 import { mkdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,17 +12,17 @@ import { perlInside } from '../sandbox/spec/interpreter.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { serviceLog, servicePlace } from '../store/service-files.ts';
 import { tellDiskTrouble } from '../run/disk-errors.ts';
-import type { InnerDocker } from './inner-docker.ts';
+import type { InnerDocker } from '../tasks/inner-docker.ts';
 import { startInside } from '../run/join-sandbox.ts';
 import { openPrinted, type Printed } from '../run/output-reader.ts';
 import { kindOf, type PlannedService } from '../run/planned-services.ts';
 import type { RunPlan } from '../run/plan-run.ts';
-import { lastWord } from './service-data.ts';
-import { runService } from './service-sandbox.ts';
-import { READY_LOOP, readyPort, readyScript, runScript } from './service-scripts.ts';
-import { serviceRoot, type ServiceRoot } from './service-root.ts';
+import { lastWord } from './data.ts';
+import { runService } from './sandbox.ts';
+import { READY_LOOP, readyPort, readyScript, runScript } from './scripts.ts';
+import { serviceRoot, type ServiceRoot } from './root.ts';
 import type { SeedSource } from '../workspace/seed-files.ts';
-import { mountData } from './service-mount.ts';
+import { mountData } from './mount-data.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface RunServicesInput {

@@ -1,5 +1,5 @@
-// services/connection.ts: what whoever uses a service is told of it: where it is, and variables. Pure.
-import type { ServiceConfig } from '../protocol/service.ts';
+// services/presets/connection.ts: what whoever uses a service is told of it: where it is, and variables. Pure.
+import type { ServiceConfig } from '../../protocol/service.ts';
 import type { Connection, ServicePreset } from './preset.ts';
 
 export function connectionOf(service: ServiceConfig, preset: ServicePreset | null): Connection {

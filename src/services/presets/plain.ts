@@ -1,4 +1,4 @@
-// services/plain.ts: a service that needs no preparation: one program, one port that accepts when it is ready.
+// services/presets/plain.ts: a service that needs no preparation: one program, one port that accepts when it is ready.
 import type { Connection, ServicePreset } from './preset.ts';
 
 export function plain(

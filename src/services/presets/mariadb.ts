@@ -1,4 +1,4 @@
-// services/mariadb.ts: MariaDB, which also stands for MySQL.
+// services/presets/mariadb.ts: MariaDB, which also stands for MySQL.
 import { credentials, type ServicePreset } from './preset.ts';
 
 const server = `$(command -v mariadbd || command -v mysqld)`;

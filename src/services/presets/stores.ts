@@ -1,4 +1,4 @@
-// services/stores.ts: caches, stores for objects, documents, search and vectors, and a mail server that keeps what it gets.
+// services/presets/stores.ts: caches, stores for objects, documents, search and vectors, and a mail server that keeps what it gets.
 import { credentials, type ServicePreset } from './preset.ts';
 import { plain } from './plain.ts';
 

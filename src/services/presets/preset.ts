@@ -1,4 +1,4 @@
-// services/preset.ts: what ags knows of a service: how it is found, filled, started, asked and connected to. Data and texts for `sh`.
+// services/presets/preset.ts: what ags knows of a service: how it is found, filled, started, asked and connected to. Data and texts for `sh`.
 //
 // All of it runs inside the service's own sandbox, with these variables: DATA (its only writable directory that lasts), PORT,
 // SERVICE_USER, SERVICE_PASSWORD, SERVICE_DATABASE. No value is ever put into a text.

@@ -1,4 +1,4 @@
-// tasks/run-services.ts: the services of one run while it runs, and the doors to them in the sandbox of the task.
+// services/run-services.ts: the services of one run while it runs, and the doors to them in the sandbox of the task.
 // Invariant: a door leads to the port of one service that was declared, and nowhere else. Whoever comes before it is ready waits; if it
 // fails, everybody is told, and nobody waits any longer.
 import { mkdirSync } from 'node:fs';
@@ -9,9 +9,9 @@ import { relay } from '../gateway/front/relay.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import { writeServices } from '../store/service-files.ts';
 import { kindOf, type ComposedService, type PlannedService } from '../run/planned-services.ts';
-import { openRunCompose, urlOf } from './run-compose.ts';
+import { openRunCompose, urlOf } from '../tasks/run-compose.ts';
 import type { ServiceDoors } from '../run/network/run-network.ts';
-import { startService, type RunServicesInput } from './service-life.ts';
+import { startService, type RunServicesInput } from './life.ts';
 import { requireServices } from '../run/plan-services.ts';
 
 export interface RunServices extends ServiceDoors, AsyncDisposable {

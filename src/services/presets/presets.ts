@@ -1,5 +1,5 @@
-// services/presets.ts: the services that ags knows, by name.
-import type { ServicePresetName } from '../protocol/service.ts';
+// services/presets/presets.ts: the services that ags knows, by name.
+import type { ServicePresetName } from '../../protocol/service.ts';
 import { nats, rabbitmq, redpanda } from './brokers.ts';
 import { mariadb } from './mariadb.ts';
 import { postgres } from './postgres.ts';

@@ -1,4 +1,4 @@
-// tasks/services-view.ts: the services of tasks and of a project, for whoever looks at them.
+// services/view.ts: the services of tasks and of a project, for whoever looks at them.
 import { existsSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
@@ -7,8 +7,8 @@ import type { ServiceStatus } from '../protocol/service.ts';
 import { loadConfig } from '../config/load.ts';
 import { readServices, serviceLog, servicePlace } from '../store/service-files.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { currentProject } from './entries.ts';
-import { sizeOf } from './list.ts';
+import { currentProject } from '../tasks/entries.ts';
+import { sizeOf } from '../tasks/list.ts';
 import { kindOf } from '../run/planned-services.ts';
 import { planService, serviceProblem } from '../run/plan-services.ts';
 import { configInput, type World } from '../run/host-context.ts';

@@ -1,5 +1,5 @@
-// tasks/service-scripts.ts: what runs inside the sandbox of a service, as texts for `sh`. Values come in as variables and arguments.
-import { environmentOf } from '../services/connection.ts';
+// services/scripts.ts: what runs inside the sandbox of a service, as texts for `sh`. Values come in as variables and arguments.
+import { environmentOf } from './presets/connection.ts';
 import type { PlannedService } from '../run/planned-services.ts';
 
 /** What starts it. */

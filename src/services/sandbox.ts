@@ -1,4 +1,4 @@
-// tasks/service-sandbox.ts: the sandbox of one service: programs of this machine or of an image, a data directory, and nothing else.
+// services/sandbox.ts: the sandbox of one service: programs of this machine or of an image, a data directory, and nothing else.
 // Invariant: no file of the project but its seed, no network but its own loopback, no door, no secret, no variable of the user's.
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import { accountFiles, planSandbox } from '../sandbox/spec/plan-sandbox.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { PlannedService } from '../run/planned-services.ts';
 import type { RunPlan } from '../run/plan-run.ts';
-import type { ServiceRoot } from './service-root.ts';
+import type { ServiceRoot } from './root.ts';
 import { NO_SIGNALS, supervise } from '../run/supervise.ts';
 import type { World } from '../run/host-context.ts';
 

@@ -1,4 +1,4 @@
-// tasks/service-data.ts: what the data of a service stands on: initialised and filled once, in a sandbox of its own, and kept as a
+// services/data.ts: what the data of a service stands on: initialised and filled once, in a sandbox of its own, and kept as a
 // read-only layer that every task after it gets a copy-on-write view of.
 // Invariant: it has its name only if every step succeeded and the service ended in good order.
 import { createHash } from 'node:crypto';
@@ -20,9 +20,9 @@ import {
 import { taskPaths } from '../store/layout.ts';
 import { openPrinted } from '../run/output-reader.ts';
 import type { PlannedService } from '../run/planned-services.ts';
-import type { ServiceRoot } from './service-root.ts';
-import { emptyData, runService, SEED_DIR } from './service-sandbox.ts';
-import { readyScript, runScript, seedCommand, SEED_SCRIPT } from './service-scripts.ts';
+import type { ServiceRoot } from './root.ts';
+import { emptyData, runService, SEED_DIR } from './sandbox.ts';
+import { readyScript, runScript, seedCommand, SEED_SCRIPT } from './scripts.ts';
 import { readSeeds, type Seed, type SeedSource } from '../workspace/seed-files.ts';
 import { harvest } from '../workspace/harvest.ts';
 import type { World } from '../run/host-context.ts';

@@ -1,4 +1,4 @@
-// services/redis.ts: Redis and Valkey. What was written is in the log of the data directory at once, so that it outlives the process.
+// services/presets/redis.ts: Redis and Valkey. What was written is in the log of the data directory at once, so that it outlives the process.
 import { credentials, type ServicePreset } from './preset.ts';
 
 function redisLike(name: 'redis' | 'valkey', title: string): ServicePreset {

@@ -1,4 +1,4 @@
-// tasks/service-root.ts: what a service stands on: the programs of this machine, in whatever builds the task's sandboxes, or those of an
+// services/root.ts: what a service stands on: the programs of this machine, in whatever builds the task's sandboxes, or those of an
 // image, for which there must be an engine whoever builds the task's own.
 import { AgsError } from '../protocol/errors.ts';
 import type { ServiceConfig } from '../protocol/service.ts';

@@ -1,4 +1,4 @@
-// services/find-programs.ts: where the programs of a service are on this machine.
+// services/presets/find-programs.ts: where the programs of a service are on this machine.
 import { accessSync, constants, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { ServicePreset } from './preset.ts';

@@ -1,4 +1,4 @@
-// tasks/service-mount.ts: the data directory of a service in one run: a copy-on-write view of the layer that it was filled into, or a copy.
+// services/mount-data.ts: the data directory of a service in one run: a copy-on-write view of the layer that it was filled into, or a copy.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -7,9 +7,9 @@ import { layerAt, replaceFile } from '../lib/files.ts';
 import { run } from '../lib/process/process.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { PlannedService } from '../run/planned-services.ts';
-import { ensureData } from './service-data.ts';
-import { emptyData, makeOwn } from './service-sandbox.ts';
-import type { ServiceRoot } from './service-root.ts';
+import { ensureData } from './data.ts';
+import { emptyData, makeOwn } from './sandbox.ts';
+import type { ServiceRoot } from './root.ts';
 import type { SeedSource } from '../workspace/seed-files.ts';
 import type { World } from '../run/host-context.ts';
 

@@ -1,4 +1,4 @@
-// services/postgres.ts: PostgreSQL. Data of a task may be lost in a power cut (nothing is waited for on the disk), never when a
+// services/presets/postgres.ts: PostgreSQL. Data of a task may be lost in a power cut (nothing is waited for on the disk), never when a
 // process is killed.
 import { credentials, type ServicePreset } from './preset.ts';
 

@@ -1,4 +1,4 @@
-// services/brokers.ts: message brokers.
+// services/presets/brokers.ts: message brokers.
 import { credentials, type ServicePreset } from './preset.ts';
 import { plain } from './plain.ts';
 

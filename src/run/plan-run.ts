@@ -97,7 +97,7 @@ export async function planRun(world: World, flags: ConfigFlags, options: PlanOpt
   const reachable = root || choice.namespaces;
   const { network, services } = await prepareWorldInside(world, config, reachable);
   if (config.docker.enabled) {
-    const { innerOptions } = await import('../tasks/inner-docker-load.ts');
+    const { innerOptions } = await import('../nested-docker/open-nested-docker.ts');
     innerOptions(world, config, '');
   }
   const offline =

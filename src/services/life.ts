@@ -12,7 +12,7 @@ import { perlInside } from '../sandbox/spec/interpreter.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { serviceLog, servicePlace } from '../store/service-files.ts';
 import { tellDiskTrouble } from '../run/disk-errors.ts';
-import type { InnerDocker } from '../tasks/inner-docker.ts';
+import type { InnerDocker } from '../nested-docker/nested-docker.ts';
 import { startInside } from '../run/join-sandbox.ts';
 import { openPrinted, type Printed } from '../run/output-reader.ts';
 import { kindOf, type PlannedService } from '../run/planned-services.ts';

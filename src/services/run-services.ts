@@ -9,7 +9,7 @@ import { relay } from '../gateway/front/relay.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import { writeServices } from '../store/service-files.ts';
 import { kindOf, type ComposedService, type PlannedService } from '../run/planned-services.ts';
-import { openRunCompose, urlOf } from '../tasks/run-compose.ts';
+import { openRunCompose, urlOf } from '../nested-docker/run-compose.ts';
 import type { ServiceDoors } from '../run/network/run-network.ts';
 import { startService, type RunServicesInput } from './life.ts';
 import { requireServices } from '../run/plan-services.ts';

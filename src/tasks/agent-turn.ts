@@ -18,7 +18,7 @@ import { authorOf, endpointOf, type AgentStage } from './agent-stage.ts';
 import { startInside, type Inside } from '../run/join-sandbox.ts';
 import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { withDoors, type RunHooks } from './run-hooks.ts';
-import type { InnerDocker } from './inner-docker.ts';
+import type { InnerDocker } from '../nested-docker/nested-docker.ts';
 import { openRunNetwork, type RunNetwork, type ServiceDoors } from '../run/network/run-network.ts';
 import { NO_SIGNALS, supervise } from '../run/supervise.ts';
 import { createHub, type TerminalHub } from './terminal-hub.ts';

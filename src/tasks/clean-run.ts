@@ -6,7 +6,7 @@ import { NOTHING_MORE } from '../sandbox/spec/plan-sandbox.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { createAgentRun, describeAgentRun } from '../workspace/agent-workspace.ts';
-import { innerDockerFor } from './inner-docker.ts';
+import { innerDockerFor } from '../nested-docker/nested-docker.ts';
 import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { hasServices } from '../run/planned-services.ts';
 import { prepareWorldInside, type RunPlan } from '../run/plan-run.ts';
@@ -118,7 +118,7 @@ const pipes = async () => ({
 
 async function withComposed(world: World, plan: RunPlan, paths: TaskPaths, want: CleanRun): Promise<RunPlan> {
   if (plan.config.compose === null) return plan;
-  const { withCompose } = await import('./compose-plan.ts');
+  const { withCompose } = await import('../nested-docker/compose-plan.ts');
   return withCompose(world, plan, want.services ?? 'live', { task: want.task, paths, signal: want.signal });
 }
 

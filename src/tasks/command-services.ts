@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { visible } from '../lib/sanitize.ts';
 import type { TaskPaths } from '../store/layout.ts';
-import type { InnerDocker } from './inner-docker.ts';
+import type { InnerDocker } from '../nested-docker/nested-docker.ts';
 import type { RunPlan } from '../run/plan-run.ts';
 import { openRunServices, type RunServices } from '../services/run-services.ts';
 import type { World } from '../run/host-context.ts';

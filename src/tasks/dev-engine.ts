@@ -10,7 +10,7 @@ import { ENGINE_ENV, innerEngineArgv, KEEPER_CALLS } from '../sandbox/nested/eng
 import { findInnerPrograms, startEngine } from '../sandbox/nested/nested-engine.ts';
 import { INNER_MEETING, KEEPER } from '../sandbox/inner-scripts.ts';
 import { seccompArch } from '../sandbox/spec/seccomp.ts';
-import { openEngineDoor } from './inner-docker.ts';
+import { openEngineDoor } from '../nested-docker/nested-docker.ts';
 import { listenAt } from '../network/listen.ts';
 import { PROXY_PORT } from '../run/network/plan-network.ts';
 import type { World } from '../run/host-context.ts';

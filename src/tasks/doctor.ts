@@ -271,7 +271,7 @@ async function checkInnerDocker({ world, find, config, trial }: Facts): Promise<
   if ((await trial)?.problem?.cause === 'state') return null;
   if (found instanceof AgsError || (find('docker') === null && !found.docker.enabled)) return null;
   const absent = found.docker.enabled ? missing : note;
-  const { tryInnerEngine } = await import('./inner-docker-trial.ts');
+  const { tryInnerEngine } = await import('../nested-docker/try-nested-docker.ts');
   const tried = await settle(tryInnerEngine(world, found));
   if (tried instanceof AgsError)
     return absent(`Sandboxes cannot have an engine of their own: ${tried.message}`, tried.hint ?? '');
@@ -282,7 +282,7 @@ async function checkInnerDocker({ world, find, config, trial }: Facts): Promise<
 }
 
 async function findClient(): Promise<string> {
-  return (await import('./compose-client.ts')).findComposeClient();
+  return (await import('../nested-docker/compose-client.ts')).findComposeClient();
 }
 
 /** An error that a user can put right becomes a value. */

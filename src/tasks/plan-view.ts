@@ -105,7 +105,7 @@ export async function viewPlan(world: World, request: PlanRequest): Promise<Plan
 
 async function viewCompose({ compose }: EffectiveConfig): Promise<string | null> {
   if (compose === null) return null;
-  const { describeCompose } = await import('./compose-client.ts');
+  const { describeCompose } = await import('../nested-docker/compose-client.ts');
   return describeCompose(compose);
 }
 
@@ -113,7 +113,7 @@ async function planInnerDocker(
   world: World,
   { config }: RunPlan,
 ): Promise<{ beside: PlanView['beside']; isolation: string }> {
-  const { describeInner, innerOptions } = await import('./inner-docker-load.ts');
+  const { describeInner, innerOptions } = await import('../nested-docker/open-nested-docker.ts');
   const { planInner } = await import('../sandbox/nested/nested-engine.ts');
   const options = innerOptions(world, config, NEW_TASK);
   const { argv, usher } = planInner({ ...options, name: `ags-${NEW_TASK}-docker` });

@@ -9,7 +9,7 @@ import { ownIdentity } from '../lib/process/liveness.ts';
 import { FAR_MEMO, type Sandbox, type Stdio } from '../sandbox/backend.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { createTask, removeTask, slug, writeRun } from '../store/tasks.ts';
-import { innerDockerFor } from './inner-docker.ts';
+import { innerDockerFor } from '../nested-docker/nested-docker.ts';
 import { hasServices } from '../run/planned-services.ts';
 import { builderOf, commandOf, createRun, imageOf, planRun, type PlanOptions, type RunPlan } from '../run/plan-run.ts';
 import { openRunNetwork, type DeniedHost } from '../run/network/run-network.ts';
@@ -139,7 +139,7 @@ async function runTask(world: World, asked: RunRequest): Promise<RunResult> {
 
 /** A command stands beside what the user's own compose files say. */
 async function composed(world: World, plan: RunPlan, task: string, paths: TaskPaths): Promise<RunPlan> {
-  const { withCompose } = await import('./compose-plan.ts');
+  const { withCompose } = await import('../nested-docker/compose-plan.ts');
   return withCompose(world, plan, 'live', { task, paths, signal: new AbortController().signal });
 }
 

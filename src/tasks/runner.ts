@@ -20,7 +20,7 @@ import { bringOut } from './bring-out.ts';
 import { countRisky } from './count-risky.ts';
 import { openDesk, type Desk } from './desk.ts';
 import { takeMessage, type TakenMessage } from './inbox.ts';
-import { innerDockerFor, type InnerDocker } from './inner-docker.ts';
+import { innerDockerFor, type InnerDocker } from '../nested-docker/nested-docker.ts';
 import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { hasServices } from '../run/planned-services.ts';
 import { builderOf, imageOf, rootOfPlan } from '../run/plan-run.ts';
@@ -118,7 +118,7 @@ const filesFor = (goal: Goal): { commit: string } => ({ commit: goal.origin ?? g
 
 async function withComposed({ world, stored, desk }: Road, stage: AgentStage, goal: Goal): Promise<AgentStage> {
   if (stage.plan.config.compose === null) return stage;
-  const { withCompose } = await import('./compose-plan.ts');
+  const { withCompose } = await import('../nested-docker/compose-plan.ts');
   const about = { task: stored.task.id, paths: stored.paths, signal: desk.stopped };
   return { ...stage, plan: await withCompose(world, stage.plan, filesFor(goal), about) };
 }

@@ -56,7 +56,7 @@ async function start(world: World, request: StartRequest): Promise<StoredTask[]>
     const { requireServices } = await import('../run/plan-services.ts');
     requireServices(plan.services, world.uid === 0 || plan.namespaces);
   }
-  if (plan.config.compose !== null) (await import('./compose-client.ts')).findComposeClient();
+  if (plan.config.compose !== null) (await import('../nested-docker/compose-client.ts')).findComposeClient();
   const base =
     request.on ??
     (request.from === undefined

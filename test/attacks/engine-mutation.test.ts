@@ -13,7 +13,7 @@ import { HAS_ENGINE } from '../conformance/engine.ts';
 import { createMachine, type Machine } from '../harness.ts';
 import { ALL_ATTACKS, GROUPS, LET_GO, NEVER, SEEN, TOLD_BESIDES, type EngineMutant } from './engine-mutants.ts';
 import { planInner } from '../../src/sandbox/nested/nested-engine.ts';
-import { innerOptions } from '../../src/tasks/inner-docker-load.ts';
+import { innerOptions } from '../../src/nested-docker/open-nested-docker.ts';
 import { worldOf } from './own-world.ts';
 import { ask, attackEngine, LIMITS, startEngine } from './engine-stage.ts';
 import { sourceWith } from './mutated-source.ts';

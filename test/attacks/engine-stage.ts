@@ -10,7 +10,7 @@ import { ENGINE_CONTROL } from '../../src/attack/table/engine.ts';
 import { joinSockets } from '../../src/lib/stream/join-sockets.ts';
 import type * as InnerArgs from '../../src/sandbox/nested/engine-args.ts';
 import type * as InnerEngine from '../../src/sandbox/nested/nested-engine.ts';
-import type * as InnerDockerLoad from '../../src/tasks/inner-docker-load.ts';
+import type * as InnerDockerLoad from '../../src/nested-docker/open-nested-docker.ts';
 import type { Machine } from '../harness.ts';
 import type { Use } from './mutated-source.ts';
 import { worldOf } from './own-world.ts';

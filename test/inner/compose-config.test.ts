@@ -1,8 +1,8 @@
 // test/inner/compose-config.test.ts: what is read from a compose client's and an engine's words, in both versions of the former. Pure.
 import { describe, expect, test } from 'vitest';
 import { parseComposeText } from '../../src/config/compose-text.ts';
-import { readComposed } from '../../src/tasks/compose-config.ts';
-import { unframed } from '../../src/tasks/compose-engine.ts';
+import { readComposed } from '../../src/nested-docker/compose-config.ts';
+import { unframed } from '../../src/nested-docker/compose-engine.ts';
 
 const FIRST = `
 services:

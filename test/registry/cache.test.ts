@@ -6,9 +6,9 @@ import { connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createImageCache, MOST_AT_WORK } from '../../src/registry/cache.ts';
-import { openImageStore } from '../../src/registry/store.ts';
-import { createRegistryClient } from '../../src/registry/upstream.ts';
+import { createImageCache, MOST_AT_WORK } from '../../src/nested-docker/image-cache/cache.ts';
+import { openImageStore } from '../../src/nested-docker/image-cache/store.ts';
+import { createRegistryClient } from '../../src/nested-docker/image-cache/upstream.ts';
 import { ask, digestOf, startHub, type Answer, type Hub } from './hub.ts';
 
 let hub: Hub;

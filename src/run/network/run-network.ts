@@ -9,7 +9,7 @@ import type { Gateway, GatewayDoor, Origin } from '../../gateway/gateway.ts';
 import type { Sandbox } from '../../sandbox/backend.ts';
 import type { EffectiveConfig } from '../../config/effective.ts';
 import { joinSockets } from '../../lib/stream/join-sockets.ts';
-import type { InnerDocker } from '../../tasks/inner-docker.ts';
+import type { InnerDocker } from '../../nested-docker/nested-docker.ts';
 import type { PlacedGrant } from './plan-network.ts';
 import { serveNames } from './serve-names.ts';
 import type { TaskSecrets } from './secrets.ts';

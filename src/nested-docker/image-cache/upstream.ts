@@ -1,9 +1,9 @@
-// registry/upstream.ts: ask a registry outside for a part of an image, as an anonymous client: with the token that it hands out to
+// nested-docker/image-cache/upstream.ts: ask a registry outside for a part of an image, as an anonymous client: with the token that it hands out to
 // everybody, over the redirections that it names.
 // Invariant: a token is sent to the registry that it is for, and to nobody whom that one points to.
 import { request, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { errorCode } from '../lib/error-code.ts';
+import { errorCode } from '../../lib/error-code.ts';
 
 export interface Upstream {
   /**

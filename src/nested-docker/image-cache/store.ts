@@ -1,4 +1,4 @@
-// registry/store.ts: parts of images that were fetched once, kept for all tasks of the user.
+// nested-docker/image-cache/store.ts: parts of images that were fetched once, kept for all tasks of the user.
 // Invariants: a file in blobs/ has the content that its name says, checked before it got that name; nothing is written but what
 // upstream has given us. A part is handed out for a repository only if upstream has given it for that very repository. Whatever is
 // kept and whatever is on its way to be, of all processes, together have the room of the cache and no more.
@@ -19,8 +19,8 @@ import { open, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorCode } from '../lib/error-code.ts';
-import { tryLock } from '../lib/process/lock.ts';
+import { errorCode } from '../../lib/error-code.ts';
+import { tryLock } from '../../lib/process/lock.ts';
 
 /** Where something comes from: "https://registry-1.docker.io/library/debian", or the whole registry. */
 export type Place = string;

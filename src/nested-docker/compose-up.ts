@@ -1,11 +1,11 @@
-// tasks/compose-up.ts: `up`: the project's files into the engine, then the client's own command.
+// nested-docker/compose-up.ts: `up`: the project's files into the engine, then the client's own command.
 import { PassThrough } from 'node:stream';
 import { basename, dirname, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { InnerEngine } from '../sandbox/nested/nested-engine.ts';
 import { bringFiles } from './compose-engine.ts';
 import { clientDir, projectInside, runClient, type ClientRun } from './compose-client.ts';
-import type { InnerDocker } from './inner-docker.ts';
+import type { InnerDocker } from './nested-docker.ts';
 import type { Printed } from '../run/output-reader.ts';
 import type { PlannedCompose } from '../run/planned-services.ts';
 import type { RunServicesInput } from '../services/life.ts';

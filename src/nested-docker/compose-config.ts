@@ -1,4 +1,4 @@
-// tasks/compose-config.ts: what the client says of compose files after it has put them together (`config`): names, ports, and what
+// nested-docker/compose-config.ts: what the client says of compose files after it has put them together (`config`): names, ports, and what
 // containers are to see of the project. Pure. The text is a stranger's: whatever has another form than expected is left out or refused.
 import { isAbsolute, relative } from 'node:path';
 import { COMPOSE_NAME } from '../protocol/config/words.ts';

@@ -1,4 +1,4 @@
-// tasks/run-compose.ts: the project's compose files, brought up in the task's own engine while a run goes on, and the ways to what
+// nested-docker/run-compose.ts: the project's compose files, brought up in the task's own engine while a run goes on, and the ways to what
 // they bring up.
 // Invariant: a connection goes to a container of the service that the door is of, whichever has the name then; nowhere else.
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +12,7 @@ import { followComposed, openComposeLog, type LiveComposed } from './composed-se
 import { listContainers, type Container } from './compose-engine.ts';
 import { bringUp } from './compose-up.ts';
 import { projectInside } from './compose-client.ts';
-import type { InnerDocker } from './inner-docker.ts';
+import type { InnerDocker } from './nested-docker.ts';
 import type { ComposedService, PlannedCompose } from '../run/planned-services.ts';
 import type { RunServicesInput } from '../services/life.ts';
 

@@ -1,4 +1,4 @@
-// registry/question.ts: what is asked of the cache, out of a request that may say anything. Pure.
+// nested-docker/image-cache/request.ts: what is asked of the cache, out of a request that may say anything. Pure.
 // Invariant: whatever is not exactly one of the forms below is refused; no part of it becomes a path.
 
 export interface Question {

@@ -1,9 +1,9 @@
-// tasks/compose-engine.ts: what the runner asks the task's engine about the containers of the project's compose files, and the copy of
+// nested-docker/compose-engine.ts: what the runner asks the task's engine about the containers of the project's compose files, and the copy of
 // the project that they see.
 import { isIPv4 } from 'node:net';
 import type { InnerEngine } from '../sandbox/nested/nested-engine.ts';
 import { PROJECT_VOLUME } from './compose-client.ts';
-import { askInner, openAnswer, type Wish } from './inner-ask.ts';
+import { askInner, openAnswer, type Wish } from './ask-engine.ts';
 
 export interface Container {
   readonly id: string;

@@ -1,4 +1,4 @@
-// tasks/compose-client.ts: the compose client of this machine, in a sandbox: it reads the project's files and speaks to the task's engine.
+// nested-docker/compose-client.ts: the compose client of this machine, in a sandbox: it reads the project's files and speaks to the task's engine.
 // Invariant: no program of the host reads a compose file. The client sees the project as it was at the start, read-only, and has one
 // door, to the engine of the task; while a plan is made it has none.
 import { existsSync, mkdirSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// registry/cache.ts: what engines inside sandboxes pull images from: a registry that can only be read, and that fetches what it does
+// nested-docker/image-cache/cache.ts: what engines inside sandboxes pull images from: a registry that can only be read, and that fetches what it does
 // not have. Shared by all tasks through the store; apart from the gateway, whose rules are about other things.
 // Invariants: only registries that were named are asked; what is handed out has the digest that was asked for, to the last byte;
 // what a tag means is asked again after a while.
@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
-import { DOCKER_HUB, isDigest, readQuestion, type Question } from './question.ts';
+import { DOCKER_HUB, isDigest, readQuestion, type Question } from './request.ts';
 import type { ImageStore, Part, Tag } from './store.ts';
 import { readBytes, UpstreamError, type RegistryClient } from './upstream.ts';
 

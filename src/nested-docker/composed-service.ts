@@ -1,4 +1,4 @@
-// tasks/composed-service.ts: one service of the project's compose files: whether it is up, by what its containers are now, and its log.
+// nested-docker/composed-service.ts: one service of the project's compose files: whether it is up, by what its containers are now, and its log.
 // Invariant: how it came up is told once. Afterwards the engine is the task's: whoever works there may stop, build and start it again,
 // and only its state follows.
 import { mkdirSync } from 'node:fs';

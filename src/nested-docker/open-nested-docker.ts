@@ -1,13 +1,13 @@
-// tasks/inner-docker-load.ts: put the engine of a task together: its programs, its limits, and where its images come from. Loaded when
+// nested-docker/open-nested-docker.ts: put the engine of a task together: its programs, its limits, and where its images come from. Loaded when
 // somebody first comes to its door.
 import { join } from 'node:path';
 import type { Server as HttpServer } from 'node:http';
 import type { Server, Socket } from 'node:net';
 import type { EffectiveConfig } from '../config/effective.ts';
-import { createImageCache } from '../registry/cache.ts';
-import { DOCKER_HUB } from '../registry/question.ts';
-import { openImageStore } from '../registry/store.ts';
-import { createRegistryClient } from '../registry/upstream.ts';
+import { createImageCache } from './image-cache/cache.ts';
+import { DOCKER_HUB } from './image-cache/request.ts';
+import { openImageStore } from './image-cache/store.ts';
+import { createRegistryClient } from './image-cache/upstream.ts';
 import { hostAndPort } from '../protocol/host-name.ts';
 import type { Engine } from '../sandbox/engine/engine.ts';
 import { findEngine } from '../sandbox/engine/find-engine.ts';
@@ -22,7 +22,7 @@ import {
 } from '../sandbox/nested/nested-engine.ts';
 import { seccompArch } from '../sandbox/spec/seccomp.ts';
 import { AgsError } from '../protocol/errors.ts';
-import { innerDir, type EngineNews, type InnerDockerInput } from './inner-docker.ts';
+import { innerDir, type EngineNews, type InnerDockerInput } from './nested-docker.ts';
 import { wayOut } from '../run/network/open-gateway.ts';
 import type { World } from '../run/host-context.ts';
 

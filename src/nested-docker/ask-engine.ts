@@ -1,4 +1,4 @@
-// tasks/inner-ask.ts: a request to an engine inside, as its clients make them.
+// nested-docker/ask-engine.ts: a request to an engine inside, as its clients make them.
 // Invariant: an agent commands that engine, so its answers are a stranger's: bounded, and read for nothing but their form.
 import { request, type IncomingMessage } from 'node:http';
 import { AgsError } from '../protocol/errors.ts';

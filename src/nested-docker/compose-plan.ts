@@ -1,4 +1,4 @@
-// tasks/compose-plan.ts: from a project's compose files to names, addresses and doors in the sandbox of a task. Nothing is brought up.
+// nested-docker/compose-plan.ts: from a project's compose files to names, addresses and doors in the sandbox of a task. Nothing is brought up.
 // Invariant: the files are the user's: those of a commit that the user had, or, for a command over the user's own files, those files;
 // never what an agent wrote. The user's own override is read from the checkout, through no link.
 import { lstatSync, realpathSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// tasks/inner-docker.ts: the engine of a task's own, as its sandbox sees it: a door that leads to it, and a door for each port that its
+// nested-docker/nested-docker.ts: the engine of a task's own, as its sandbox sees it: a door that leads to it, and a door for each port that its
 // containers publish.
 // Invariants: it is started when somebody first comes to the door; nothing is done with what goes through but to pass it on; it ends
 // with whoever opened it here.
@@ -47,7 +47,7 @@ export function innerDockerFor(input: InnerDockerInput): InnerDocker | null {
 
 function openInnerDocker(input: InnerDockerInput): InnerDocker {
   return openEngineDoor(input.notice, (on) =>
-    import('./inner-docker-load.ts').then(({ startFor }) => startFor(input, on)),
+    import('./open-nested-docker.ts').then(({ startFor }) => startFor(input, on)),
   );
 }
 

@@ -1,10 +1,10 @@
-// tasks/inner-docker-trial.ts: does an engine inside work here? One is started, asked what it is, and ended.
+// nested-docker/try-nested-docker.ts: does an engine inside work here? One is started, asked what it is, and ended.
 import { AgsError } from '../protocol/errors.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { visible } from '../lib/sanitize.ts';
-import { askInner } from './inner-ask.ts';
-import { startFor } from './inner-docker-load.ts';
+import { askInner } from './ask-engine.ts';
+import { startFor } from './open-nested-docker.ts';
 import type { World } from '../run/host-context.ts';
 
 /** What isolation it has, in a few words; throws why there is none. */

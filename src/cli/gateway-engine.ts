@@ -1,7 +1,7 @@
 // cli/gateway-engine.ts: `ags gateway engine`: the engine beside a dev container, as the first program of a container of its own.
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { hostAndPort } from '../protocol/host-name.ts';
-import { openDevEngine } from '../tasks/dev-engine.ts';
+import { openDevEngine } from '../images/devcontainer/engine.ts';
 import { listenPlace } from './gateway-place.ts';
 import { untilSignal } from './until-signal.ts';
 import type { Arguments, Context } from './verb.ts';

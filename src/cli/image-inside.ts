@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
-import { planImageInside } from '../tasks/image-inside.ts';
-import { INSIDE } from '../tasks/inside-dev-container.ts';
+import { planImageInside } from '../images/devcontainer-engine-images.ts';
+import { INSIDE } from '../images/devcontainer/inside.ts';
 import type { Context } from './verb.ts';
 
 const REBUILD = 'devcontainer up --workspace-folder . --remove-existing-container';

@@ -3,7 +3,7 @@ import { AgsError, EXIT } from '../protocol/errors.ts';
 import { formatRule } from '../protocol/network-rule.ts';
 import type { NetworkMode, NetworkRule } from '../protocol/network.ts';
 import { expandRules } from '../config/network/presets.ts';
-import { insideDevContainer, rulesInside } from '../tasks/inside-dev-container.ts';
+import { insideDevContainer, rulesInside } from '../images/devcontainer/inside.ts';
 import { projectConfig } from '../network/rule-files.ts';
 import { ask, runningTask } from '../tasks/running.ts';
 import { createPaint, type Paint } from './colour.ts';

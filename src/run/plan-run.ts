@@ -85,7 +85,7 @@ export async function planRun(world: World, flags: ConfigFlags, options: PlanOpt
   const image =
     config.image === null
       ? null
-      : await import('../tasks/image-root.ts').then(({ findImage }) =>
+      : await import('../images/wanted/find-image.ts').then(({ findImage }) =>
           findImage(host, config, config.image ?? { kind: 'devcontainer' }, project.root, options.pinned ?? null),
         );
   if (host.engine?.far != null) (await import('./remote-limits.ts')).refuseWhatIsNear(config);

@@ -7,7 +7,7 @@ import { isWithin } from '../lib/files.ts';
 import { readMachine } from '../sandbox/spec/machine.ts';
 import { isVisible } from '../sandbox/spec/plan-sandbox.ts';
 import { userConfig, type ProgramMount } from '../run/one-off-sandbox.ts';
-import { agentInImage } from './base-image.ts';
+import { agentInImage } from '../images/wanted/base-image.ts';
 import { askVersion, PACKAGE } from './agent-version.ts';
 import { readInstalled } from './installed-agents.ts';
 import type { RunPlan } from '../run/plan-run.ts';

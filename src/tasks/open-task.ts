@@ -12,7 +12,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { branchOf } from './bring-out.ts';
 import { readCapture } from './capture.ts';
 import { compareWithBase } from './changes.ts';
-import { writeDevContainer, type DevContainerWish } from './devcontainer.ts';
+import { writeDevContainer, type DevContainerWish } from '../images/devcontainer/devcontainer.ts';
 import { openedDirectory } from './opened-directory.ts';
 import { repositoryAt } from '../run/project.ts';
 import { riskyPatterns } from './risky-patterns.ts';

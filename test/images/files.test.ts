@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { agentNamed } from '../../src/agents/agents.ts';
 import { readImage, type Image } from '../../src/sandbox/spec/image.ts';
-import { agentInImage, agentsLabel, baseDockerfile } from '../../src/tasks/base-image.ts';
-import { readDevcontainer } from '../../src/tasks/devcontainer-image.ts';
+import { agentInImage, agentsLabel, baseDockerfile } from '../../src/images/wanted/base-image.ts';
+import { readDevcontainer } from '../../src/images/wanted/devcontainer-image.ts';
 import {
   fetchedByEngine,
   imageFromFile,
@@ -13,8 +13,8 @@ import {
   readDockerfile,
   readOtherwise,
   runWithOptions,
-} from '../../src/tasks/dockerfile.ts';
-import { wantedImage } from '../../src/tasks/project-image.ts';
+} from '../../src/images/wanted/dockerfile.ts';
+import { wantedImage } from '../../src/images/wanted/project-image.ts';
 import { hasOurNames, isOurWork, unusedImages } from '../../src/tasks/unused-images.ts';
 
 test.each([

@@ -31,7 +31,7 @@ const verb: Verb = {
         hint: 'For example: ags devcontainer init --service postgres',
       });
     const [{ initDevContainer }, { readVersion }] = await Promise.all([
-      import('../../tasks/devcontainer.ts'),
+      import('../../images/devcontainer/devcontainer.ts'),
       import('../version.ts'),
     ]);
     const services = Array.isArray(values['service']) ? values['service'].flatMap((one) => one.split(',')) : [];

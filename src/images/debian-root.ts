@@ -1,4 +1,4 @@
-// tasks/debian-root.ts: an image made of Debian's packages, for engines that cannot fetch one. The packages are signed, and fetched by
+// images/debian-root.ts: an image made of Debian's packages, for engines that cannot fetch one. The packages are signed, and fetched by
 // this machine; their scripts run as root of a directory, or, for an ordinary user, of a namespace.
 import { AgsError } from '../protocol/errors.ts';
 import { findProgram } from '../sandbox/checks/host.ts';
@@ -6,7 +6,7 @@ import { importArgs, inspectImage } from '../sandbox/engine/images.ts';
 import { tellSlowly } from '../sandbox/engine/build.ts';
 import type { Engine } from '../sandbox/engine/engine.ts';
 import type { Image } from '../sandbox/spec/image.ts';
-import { DEBIAN } from './base-image.ts';
+import { DEBIAN } from './wanted/base-image.ts';
 import type { World } from '../run/host-context.ts';
 
 const NAME = `ags-debian:${DEBIAN.suite}`;

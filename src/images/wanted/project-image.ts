@@ -1,13 +1,13 @@
-// tasks/project-image.ts: the image that a project wants, as its own files say: by name, or to be built from a Dockerfile. The name of
+// images/wanted/project-image.ts: the image that a project wants, as its own files say: by name, or to be built from a Dockerfile. The name of
 // what is built holds a hash of everything it is built from, so that an image that is out of date is one that is not there.
 // Invariant: only files of the project are taken, and none that a sandbox could not see.
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { join, posix, relative } from 'node:path';
-import { isWithin } from '../lib/files.ts';
-import { AgsError } from '../protocol/errors.ts';
-import type { EffectiveConfig, ImageChoice } from '../config/effective.ts';
-import { compileHidden } from '../config/patterns.ts';
+import { isWithin } from '../../lib/files.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import type { EffectiveConfig, ImageChoice } from '../../config/effective.ts';
+import { compileHidden } from '../../config/patterns.ts';
 import { DEVCONTAINER, readDevcontainer } from './devcontainer-image.ts';
 import { isTaken, readDockerfile } from './dockerfile.ts';
 

@@ -1,19 +1,19 @@
-// tasks/dev-engine.ts: the engine of a dev container, in a container of its own beside it: what `ags gateway engine` does there.
+// images/devcontainer/engine.ts: the engine of a dev container, in a container of its own beside it: what `ags gateway engine` does there.
 // Invariants: it is root only until the keeper has been started, and from then on nobody; the engine starts only when it has been seen to
 // be nobody too; its one way out is the door of the dev container, with the rules of that.
 import { spawn } from 'node:child_process';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { AgsError } from '../protocol/errors.ts';
-import { joinSockets } from '../lib/stream/join-sockets.ts';
-import { findProgram, programMissing } from '../sandbox/checks/host.ts';
-import { ENGINE_ENV, innerEngineArgv, KEEPER_CALLS } from '../sandbox/nested/engine-args.ts';
-import { findInnerPrograms, startEngine } from '../sandbox/nested/nested-engine.ts';
-import { INNER_MEETING, KEEPER } from '../sandbox/inner-scripts.ts';
-import { seccompArch } from '../sandbox/spec/seccomp.ts';
-import { openEngineDoor } from '../nested-docker/nested-docker.ts';
-import { listenAt } from '../network/listen.ts';
-import { PROXY_PORT } from '../run/network/plan-network.ts';
-import type { World } from '../run/host-context.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import { joinSockets } from '../../lib/stream/join-sockets.ts';
+import { findProgram, programMissing } from '../../sandbox/checks/host.ts';
+import { ENGINE_ENV, innerEngineArgv, KEEPER_CALLS } from '../../sandbox/nested/engine-args.ts';
+import { findInnerPrograms, startEngine } from '../../sandbox/nested/nested-engine.ts';
+import { INNER_MEETING, KEEPER } from '../../sandbox/inner-scripts.ts';
+import { seccompArch } from '../../sandbox/spec/seccomp.ts';
+import { openEngineDoor } from '../../nested-docker/nested-docker.ts';
+import { listenAt } from '../../network/listen.ts';
+import { PROXY_PORT } from '../../run/network/plan-network.ts';
+import type { World } from '../../run/host-context.ts';
 
 /** Who it is in the image, as the gateway is. */
 const USER = 'gateway';

@@ -1,10 +1,10 @@
-// tasks/devcontainer-mark.ts: what tells the containers and volumes of one dev container from those of every other on this machine.
+// images/devcontainer/mark.ts: what tells the containers and volumes of one dev container from those of every other on this machine.
 // Invariant: it is drawn here, and remembered for one directory where no project can write. Names of directories, and files in a project, are
 // chosen by whoever made it: a clone must not get the volumes of another project by having its name, or by having its files.
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { replaceFile } from '../lib/files.ts';
+import { replaceFile } from '../../lib/files.ts';
 
 /** The same for as long as this directory is there: what is written again keeps its volumes. */
 export function devContainerMark(stateDir: string, root: string): string {

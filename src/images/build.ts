@@ -1,4 +1,4 @@
-// tasks/image-build.ts: make the image that sandboxes stand on: the base image of ags, or what a Dockerfile of the project says.
+// images/build.ts: make the image that sandboxes stand on: the base image of ags, or what a Dockerfile of the project says.
 // Invariant: steps of a build reach what the rules allow, through the gateway; what an image was made from is in its labels, and an image
 // that was made from the same is not made again.
 import { createHash } from 'node:crypto';
@@ -16,12 +16,12 @@ import { ENGINE_KINDS } from '../sandbox/engine/engine-kinds.ts';
 import type { Image } from '../sandbox/spec/image.ts';
 import { userMark } from '../sandbox/engine/owner.ts';
 import { makeApart } from '../run/one-off-sandbox.ts';
-import { BASE_IMAGE, baseDockerfile, DEBIAN } from './base-image.ts';
+import { BASE_IMAGE, baseDockerfile, DEBIAN } from './wanted/base-image.ts';
 import { withBuildNetwork } from './build-network.ts';
 import { canMakeDebian, debianImage } from './debian-root.ts';
-import { fetchedByEngine, imageFromFile, readOtherwise, runWithOptions } from './dockerfile.ts';
-import { findRegistry } from './npm-registry.ts';
-import type { BuiltImage } from './project-image.ts';
+import { fetchedByEngine, imageFromFile, readOtherwise, runWithOptions } from './wanted/dockerfile.ts';
+import { findRegistry } from '../tasks/npm-registry.ts';
+import type { BuiltImage } from './wanted/project-image.ts';
 import { systemBundle } from '../run/network/system-bundle.ts';
 import type { World } from '../run/host-context.ts';
 

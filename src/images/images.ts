@@ -1,13 +1,13 @@
-// tasks/images.ts: what `ags image` does.
+// images/images.ts: what `ags image` does.
 import type { Agent } from '../agents/agent.ts';
 import { loadConfig } from '../config/load.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { inspectImage, IMAGE_LABEL, ownImages, removeImage, type OwnImage } from '../sandbox/engine/images.ts';
 import { needEngine } from '../sandbox/engine/find-engine.ts';
 import { shortId, type Image } from '../sandbox/spec/image.ts';
-import { buildBase, buildProject, pullImage, type BuildOptions, type Built } from './image-build.ts';
+import { buildBase, buildProject, pullImage, type BuildOptions, type Built } from './build.ts';
 import { findProject } from '../run/project.ts';
-import { wantedImage } from './project-image.ts';
+import { wantedImage } from './wanted/project-image.ts';
 import { configInput, type World } from '../run/host-context.ts';
 
 export interface ListedImage extends OwnImage {

@@ -1,12 +1,12 @@
-// tasks/devcontainer-compose.ts: the compose file of a dev container. Pure.
+// images/devcontainer/compose.ts: the compose file of a dev container. Pure.
 // Invariants: only the gateway has a network; the socket that leads to it is in no volume of the dev container; nobody is root, has
 // a capability, a port of the host or the engine's socket, but for two capabilities of the engine beside it, which give up being root
 // and them before anything starts (decision 16); what decides about the dev container is read-only in it. Every service, volume and network
 // has the mark in its name: tools find them by the name of the project, which is that of a directory or what a file in it says.
-import { environmentOf } from '../services/presets/connection.ts';
-import type { ComposeService } from './devcontainer-services.ts';
-import type { DevContainer } from './devcontainer-files.ts';
-import { INSIDE } from './inside-dev-container.ts';
+import { environmentOf } from '../../services/presets/connection.ts';
+import type { ComposeService } from './services.ts';
+import type { DevContainer } from './files.ts';
+import { INSIDE } from './inside.ts';
 
 const SOCKET = '/run/ags/gateway.sock';
 const DOOR = '127.0.0.1:3128';

@@ -1,7 +1,7 @@
-// tasks/base-image.ts: the base image of ags as a Dockerfile: usual tools, Node, the agents that were asked for. Pure.
+// images/wanted/base-image.ts: the base image of ags as a Dockerfile: usual tools, Node, the agents that were asked for. Pure.
 // Invariant: every version that ags chooses is written down here; no set-user-id program and no way to root is left in it.
-import type { Agent } from '../agents/agent.ts';
-import { AgsError } from '../protocol/errors.ts';
+import type { Agent } from '../../agents/agent.ts';
+import { AgsError } from '../../protocol/errors.ts';
 
 /** What projects may build upon: FROM ags-base. */
 export const BASE_IMAGE = 'ags-base:latest';

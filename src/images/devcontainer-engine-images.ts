@@ -1,4 +1,4 @@
-// tasks/image-inside.ts: what `ags image` has the engine of a dev container do, as a command line of its client.
+// images/devcontainer-engine-images.ts: what `ags image` has the engine of a dev container do, as a command line of its client.
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';

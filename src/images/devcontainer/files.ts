@@ -1,9 +1,9 @@
-// tasks/devcontainer-files.ts: the files of a `.devcontainer/`. Pure: what is known of the project in, texts out.
-import { formatRule } from '../protocol/network-rule.ts';
-import type { NetworkRule } from '../protocol/network.ts';
-import { INNER_BASE } from '../sandbox/nested/engine-args.ts';
-import { BASE_IMAGE, composeFile, imageVariable } from './devcontainer-compose.ts';
-import type { ComposeService } from './devcontainer-services.ts';
+// images/devcontainer/files.ts: the files of a `.devcontainer/`. Pure: what is known of the project in, texts out.
+import { formatRule } from '../../protocol/network-rule.ts';
+import type { NetworkRule } from '../../protocol/network.ts';
+import { INNER_BASE } from '../../sandbox/nested/engine-args.ts';
+import { BASE_IMAGE, composeFile, imageVariable } from './compose.ts';
+import type { ComposeService } from './services.ts';
 
 export interface DevContainer {
   /** Of the directory inside; letters, digits, ".", "_" and "-". */

@@ -1,4 +1,4 @@
-// tasks/build-network.ts: the network of a build: that of a sandbox, with the same gateway as its one way out.
+// images/build-network.ts: the network of a build: that of a sandbox, with the same gateway as its one way out.
 // A sandbox is started that does nothing but wait; the steps of the build join its network, or, without a daemon, the whole builder does.
 // Invariant: whatever a step connects to is decided by rules and is in the log; when the build is over, so is the network.
 import { writeFileSync } from 'node:fs';

@@ -1,10 +1,10 @@
-// tasks/image-root.ts: the image that a sandbox stands on, looked up once and then known by its id.
-import { AgsError } from '../protocol/errors.ts';
-import type { EffectiveConfig, ImageChoice } from '../config/effective.ts';
-import type { NativeHost } from '../sandbox/checks/host.ts';
+// images/wanted/find-image.ts: the image that a sandbox stands on, looked up once and then known by its id.
+import { AgsError } from '../../protocol/errors.ts';
+import type { EffectiveConfig, ImageChoice } from '../../config/effective.ts';
+import type { NativeHost } from '../../sandbox/checks/host.ts';
 import { BASE_IMAGE } from './base-image.ts';
-import { inspectImage } from '../sandbox/engine/images.ts';
-import type { Image } from '../sandbox/spec/image.ts';
+import { inspectImage } from '../../sandbox/engine/images.ts';
+import type { Image } from '../../sandbox/spec/image.ts';
 
 /** `pinned`: what a task that goes on has stood on before. */
 export async function findImage(

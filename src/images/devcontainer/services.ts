@@ -1,10 +1,10 @@
-// tasks/devcontainer-services.ts: services of a project beside its dev container, as services of a compose file. Pure.
+// images/devcontainer/services.ts: services of a project beside its dev container, as services of a compose file. Pure.
 // They share the network of the dev container, which has nothing but loopback: two cannot have one port, and passwords keep nobody out.
-import { AgsError } from '../protocol/errors.ts';
-import type { ServiceConfig, ServicePresetName } from '../protocol/service.ts';
-import { connectionOf, type Described } from '../services/presets/connection.ts';
-import type { Connection } from '../services/presets/preset.ts';
-import { PRESETS } from '../services/presets/presets.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import type { ServiceConfig, ServicePresetName } from '../../protocol/service.ts';
+import { connectionOf, type Described } from '../../services/presets/connection.ts';
+import type { Connection } from '../../services/presets/preset.ts';
+import { PRESETS } from '../../services/presets/presets.ts';
 
 /** How the usual image of a service is run. */
 interface Recipe {

@@ -1,6 +1,6 @@
-// tasks/dockerfile.ts: what a Dockerfile stands on, and which files it takes. Pure.
+// images/wanted/dockerfile.ts: what a Dockerfile stands on, and which files it takes. Pure.
 // It is read to know when an image is out of date and what to hand to the builder: in doubt it takes everything.
-import { fitsName } from '../config/patterns.ts';
+import { fitsName } from '../../config/patterns.ts';
 
 export interface DockerfileFacts {
   /** Images, as they are named; not those of its own stages. */

@@ -1,8 +1,8 @@
-// tasks/devcontainer-image.ts: the image that a project's .devcontainer/devcontainer.json names. Of the rest of that file nothing is read.
+// images/wanted/devcontainer-image.ts: the image that a project's .devcontainer/devcontainer.json names. Of the rest of that file nothing is read.
 // Invariant: it is a file of the project: what has not the right form is refused, never guessed.
 import { posix } from 'node:path';
-import { IMAGE } from '../protocol/config/words.ts';
-import { AgsError } from '../protocol/errors.ts';
+import { IMAGE } from '../../protocol/config/words.ts';
+import { AgsError } from '../../protocol/errors.ts';
 
 export const DEVCONTAINER = '.devcontainer/devcontainer.json';
 

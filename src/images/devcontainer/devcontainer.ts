@@ -1,23 +1,23 @@
-// tasks/devcontainer.ts: write a `.devcontainer/` for a project: the same rules as its sandboxes have, for editors.
+// images/devcontainer/devcontainer.ts: write a `.devcontainer/` for a project: the same rules as its sandboxes have, for editors.
 // Invariant: nothing that is there is replaced unless the user says so, and nothing is written through a link.
 import { existsSync, lstatSync, mkdirSync, statSync, chownSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { AgsError } from '../protocol/errors.ts';
-import { hostAndPort } from '../protocol/host-name.ts';
-import { formatRule, isNarrow } from '../protocol/network-rule.ts';
-import type { NetworkPolicy, NetworkRule } from '../protocol/network.ts';
-import { parseAllowList } from '../config/network/allow-list.ts';
-import type { EffectiveConfig } from '../config/effective.ts';
-import { loadConfig } from '../config/load.ts';
-import { expandRules } from '../config/network/presets.ts';
-import { INNER_BASE } from '../sandbox/nested/engine-args.ts';
-import { INNER_USERS } from '../sandbox/inner-scripts.ts';
-import { devContainerFiles, type DevContainer } from './devcontainer-files.ts';
-import { devContainerMark } from './devcontainer-mark.ts';
-import { composeServices, type ComposeService } from './devcontainer-services.ts';
-import { proxyEnvironment, withEngine } from '../run/network/plan-network.ts';
-import { findProject } from '../run/project.ts';
-import { configInput, type World } from '../run/host-context.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import { hostAndPort } from '../../protocol/host-name.ts';
+import { formatRule, isNarrow } from '../../protocol/network-rule.ts';
+import type { NetworkPolicy, NetworkRule } from '../../protocol/network.ts';
+import { parseAllowList } from '../../config/network/allow-list.ts';
+import type { EffectiveConfig } from '../../config/effective.ts';
+import { loadConfig } from '../../config/load.ts';
+import { expandRules } from '../../config/network/presets.ts';
+import { INNER_BASE } from '../../sandbox/nested/engine-args.ts';
+import { INNER_USERS } from '../../sandbox/inner-scripts.ts';
+import { devContainerFiles, type DevContainer } from './files.ts';
+import { devContainerMark } from './mark.ts';
+import { composeServices, type ComposeService } from './services.ts';
+import { proxyEnvironment, withEngine } from '../../run/network/plan-network.ts';
+import { findProject } from '../../run/project.ts';
+import { configInput, type World } from '../../run/host-context.ts';
 
 export interface WrittenDevContainer {
   readonly root: string;
@@ -190,6 +190,6 @@ async function writeFiles(dir: string, files: ReadonlyMap<string, string>, force
     const { uid, gid } = statSync(join(dir, '..'));
     if (process.geteuid?.() === 0) chownSync(dir, uid, gid);
   }
-  const { writeWhole } = await import('../config/file/edit-file.ts');
+  const { writeWhole } = await import('../../config/file/edit-file.ts');
   for (const [name, text] of files) writeWhole(join(dir, name), text, 0o644);
 }

@@ -1,13 +1,13 @@
-// tasks/inside-dev-container.ts: is this the inside of a dev container that ags has written, and what is known there?
+// images/devcontainer/inside.ts: is this the inside of a dev container that ags has written, and what is known there?
 // There are no sandboxes in it: it is one. What is asked goes to its gateway, as from any program there.
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
-import { hostAndPort } from '../protocol/host-name.ts';
-import type { NetworkRule } from '../protocol/network.ts';
-import { readAllowList } from '../config/network/allow-list.ts';
-import type { Reached } from './net-test.ts';
-import { PROXY_PORT } from '../run/network/plan-network.ts';
-import type { World } from '../run/host-context.ts';
+import { hostAndPort } from '../../protocol/host-name.ts';
+import type { NetworkRule } from '../../protocol/network.ts';
+import { readAllowList } from '../../config/network/allow-list.ts';
+import type { Reached } from '../../tasks/net-test.ts';
+import { PROXY_PORT } from '../../run/network/plan-network.ts';
+import type { World } from '../../run/host-context.ts';
 
 /** In the image, the compose file and here. */
 export const INSIDE = {

@@ -21,7 +21,7 @@ import { inspectName } from '../src/review/names.ts';
 import { readTask, type StoredTask } from '../src/store/tasks.ts';
 import { captureChanges, type Capture } from '../src/tasks/capture.ts';
 import { compareWithHost } from '../src/tasks/changes.ts';
-import { runCommand } from '../src/tasks/run.ts';
+import { runCommand } from '../src/exec/run-command.ts';
 import type { World } from '../src/run/host-context.ts';
 import { AGAIN, runAgain } from './conformance/again.ts';
 import { blob, objectId } from './hostile-pack.ts';

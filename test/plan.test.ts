@@ -23,7 +23,7 @@ import { prlimitArgv } from '../src/sandbox/watch/limits.ts';
 import { planLaunch, type Launch, type LaunchInput } from '../src/sandbox/native/launch.ts';
 import { LAUNCHER } from '../src/sandbox/native-scripts.ts';
 import { accountFiles, NOTHING_MORE, planSandbox, type PlanInput } from '../src/sandbox/spec/plan-sandbox.ts';
-import { plannedCgroup } from '../src/tasks/plan-view.ts';
+import { plannedCgroup } from '../src/exec/plan-view.ts';
 import { AGS, CALLERS, createMachine, type Machine } from './harness.ts';
 
 const GiB = 2 ** 30;

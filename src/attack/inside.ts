@@ -11,7 +11,7 @@ import { greedProgram, hasBegun, judgeGreed, type GreedRun, type GreedVerdict } 
 import { foundOpen, LEFT_OPEN, NEIGHBOUR } from './table/neighbours.ts';
 import type { AttackStage } from './attacked-project.ts';
 import type { PlanOptions } from '../run/plan-run.ts';
-import { runCommand } from '../tasks/run.ts';
+import { runCommand } from '../exec/run-command.ts';
 
 /** One answer for each, in order; and everything that came out of the sandbox. */
 export async function tryInside(

@@ -4,7 +4,7 @@ import { formatRule, parsePlace } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';
 import { expandRules } from '../config/network/presets.ts';
 import { insideDevContainer, rulesInside, testFromInside } from '../images/devcontainer/inside.ts';
-import { testNetwork, type Reached } from '../tasks/net-test.ts';
+import { testNetwork, type Reached } from '../exec/net-test.ts';
 import { projectConfig } from '../network/rule-files.ts';
 import { createPaint, type Paint } from './colour.ts';
 import { count } from './format.ts';

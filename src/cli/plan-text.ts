@@ -7,7 +7,7 @@ import type { LimitInForce } from '../sandbox/watch/limits.ts';
 import { GATE, HOLDER, ROOM, STAGE, USHER } from '../sandbox/docker-scripts.ts';
 import { INNER_USHER, KEEPER } from '../sandbox/inner-scripts.ts';
 import { LAUNCHER } from '../sandbox/native-scripts.ts';
-import type { PlanView } from '../tasks/plan-view.ts';
+import type { PlanView } from '../exec/plan-view.ts';
 import type { Paint } from './colour.ts';
 import { count, cut, meanings, section, shellLine, shellQuote, table } from './format.ts';
 

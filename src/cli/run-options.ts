@@ -2,7 +2,7 @@
 import { AgsError } from '../protocol/errors.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { hostAndPort } from '../protocol/host-name.ts';
-import { runCommand, type RunResult } from '../tasks/run.ts';
+import { runCommand, type RunResult } from '../exec/run-command.ts';
 import type { Arguments, Context, Option } from './verb.ts';
 
 export const RUN_OPTIONS = {
@@ -143,7 +143,7 @@ export async function runInSandbox(
     async openStdio() {
       if (!anyTerminal)
         return { stdio: { stdin: 0, stdout: 1, stderr: 2, terminal: null }, close: async () => undefined };
-      const { openTerminal } = await import('../tasks/terminal.ts');
+      const { openTerminal } = await import('../exec/terminal.ts');
       return openTerminal(ctx);
     },
   });

@@ -27,7 +27,7 @@ import { OFFLINE, prepareNetwork } from './network/plan-network.ts';
 import { NO_SERVICES } from './planned-services.ts';
 import { describeRun, type RunPlan } from './plan-run.ts';
 import { workspaceKind } from './readiness.ts';
-import type { RunRequest } from '../tasks/run.ts';
+import type { RunRequest } from '../exec/run-command.ts';
 import { openRunNetwork, type DeniedHost } from './network/run-network.ts';
 import { catchSignals, supervise } from './supervise.ts';
 import { configInput, inspectWorld, sandboxUser, type World } from './host-context.ts';

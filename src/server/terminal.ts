@@ -4,7 +4,7 @@
 // screen and does nothing else to whoever looks at it.
 import type { WebSocket } from 'ws';
 import { createScreenFilter } from '../lib/screen-filter.ts';
-import { joinTerminal, type JoinedTerminal } from '../tasks/join-terminal.ts';
+import { joinTerminal, type JoinedTerminal } from '../exec/join-terminal.ts';
 import type { StoredTask } from '../store/tasks.ts';
 
 export interface Terminals {

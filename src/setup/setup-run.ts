@@ -6,7 +6,7 @@ import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
-import { runClean } from '../tasks/clean-run.ts';
+import { runClean } from '../exec/clean-run.ts';
 import type { LayersWish, PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import type { RunPlan } from '../run/plan-run.ts';
 import type { World } from '../run/host-context.ts';

@@ -1,7 +1,7 @@
 // tasks/check-run.ts: one check: its command in a fresh sandbox over the merged tree, and what it prints, made harmless and kept within bounds.
 import type { Sandbox } from '../sandbox/backend.ts';
 import { taskPaths } from '../store/layout.ts';
-import { runClean } from './clean-run.ts';
+import { runClean } from '../exec/clean-run.ts';
 import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import type { RunPlan } from '../run/plan-run.ts';
 import type { Printed } from '../run/output-reader.ts';

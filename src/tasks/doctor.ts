@@ -147,7 +147,7 @@ async function checkGateway({ world, trial, config }: Facts): Promise<Finding | 
       'Sandboxes have no network but loopback: no program but bwrap may make namespaces here.',
       'Allow unprivileged user namespaces, or go on without a network',
     );
-  const { testNetwork } = await import('./net-test.ts');
+  const { testNetwork } = await import('../exec/net-test.ts');
   // Of its own are the project, and the state and what is remembered of it: nothing may be left, nor mistaken for the user's.
   const [stateDir, cacheDir, project] = [
     join(world.stateDir, 'probe-'),

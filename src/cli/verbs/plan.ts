@@ -1,6 +1,6 @@
 // cli/verbs/plan.ts: `ags plan`: what a sandbox would be, for people and for programs.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
-import { viewPlan, type PlanView } from '../../tasks/plan-view.ts';
+import { viewPlan, type PlanView } from '../../exec/plan-view.ts';
 import { createPaint } from '../colour.ts';
 import { renderPlan } from '../plan-text.ts';
 import { inProject, RUN_OPTIONS, runFlags } from '../run-options.ts';

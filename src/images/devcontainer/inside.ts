@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { hostAndPort } from '../../protocol/host-name.ts';
 import type { NetworkRule } from '../../protocol/network.ts';
 import { readAllowList } from '../../config/network/allow-list.ts';
-import type { Reached } from '../../tasks/net-test.ts';
+import type { Reached } from '../../exec/net-test.ts';
 import { PROXY_PORT } from '../../run/network/plan-network.ts';
 import type { World } from '../../run/host-context.ts';
 

@@ -1,4 +1,4 @@
-// tasks/changed.ts: did a finished sandbox change anything at all? The cheap question, asked after every run.
+// exec/has-changes.ts: did a finished sandbox change anything at all? The cheap question, asked after every run.
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { FAR_MEMO } from '../sandbox/backend.ts';
@@ -17,7 +17,7 @@ export async function hasChanges(
         existsSync(paths.upper) &&
         readdirSync(paths.upper).some((name) => name !== '.git' || plan.project.repository === null)
       );
-    const { listCopy } = await import('./list-copy.ts');
+    const { listCopy } = await import('../tasks/list-copy.ts');
     const listing = listCopy({
       copy: paths.copy,
       original: plan.layers?.map(({ path }) => path) ?? [plan.project.root],

@@ -1,4 +1,4 @@
-// tasks/run.ts: the road. A command over a project, in a fresh sandbox, from start to what it changed.
+// exec/run-command.ts: the road. A command over a project, in a fresh sandbox, from start to what it changed.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunFile, TaskFile } from '../protocol/task.ts';
@@ -110,7 +110,7 @@ async function runTask(world: World, asked: RunRequest): Promise<RunResult> {
     }).finally(() => control?.close());
     const ended = trouble.why ?? outcome.ended;
     const exitCode = trouble.why === null ? outcome.exitCode : 1;
-    const changed = await import('./changed.ts').then(({ hasChanges }) => hasChanges(paths, plan));
+    const changed = await import('./has-changes.ts').then(({ hasChanges }) => hasChanges(paths, plan));
     keep = changed;
     if (changed)
       writeRun(

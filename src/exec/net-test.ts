@@ -1,4 +1,4 @@
-// tasks/net-test.ts: which hosts can be reached from inside a sandbox of this project, and if not, why? Asked from inside, by
+// exec/net-test.ts: which hosts can be reached from inside a sandbox of this project, and if not, why? Asked from inside, by
 // a program that does what every other there would do.
 import { closeSync, mkdtempSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { AgsError } from '../protocol/errors.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { removeTree } from '../lib/files.ts';
 import { PROXY_PORT } from '../run/network/plan-network.ts';
-import { runCommand } from './run.ts';
+import { runCommand } from './run-command.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface Reached {

@@ -1,4 +1,4 @@
-// tasks/plan-view.ts: what `ags exec` would start, without starting it.
+// exec/plan-view.ts: what `ags exec` would start, without starting it.
 // Invariant: made by the very functions that a run is made by, so what is shown is what would be started; only the name of
 // the task, which nobody has yet, is a placeholder. Nothing is written but caches.
 import { join } from 'node:path';

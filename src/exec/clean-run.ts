@@ -1,4 +1,4 @@
-// tasks/clean-run.ts: a command in a fresh sandbox over layers, for what belongs to a project and to no agent: its setup commands, its checks.
+// exec/clean-run.ts: a command in a fresh sandbox over layers, for what belongs to a project and to no agent: its setup commands, its checks.
 // They get the project's network rules and none of its secrets, a home with nothing in it, and no port of this machine: what they
 // run is anybody's.
 import { mkdirSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// tasks/command-services.ts: services beside a command (`ags exec`, `ags shell`): over the user's own files, and gone with it. One that
+// exec/command-services.ts: services beside a command (`ags exec`, `ags shell`): over the user's own files, and gone with it. One that
 // fails ends the command.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { visible } from '../lib/sanitize.ts';

@@ -1,4 +1,4 @@
-// tasks/join-terminal.ts: bytes to and from a terminal in a sandbox that runs: a shell beside the agent, or the agent's own.
+// exec/join-terminal.ts: bytes to and from a terminal in a sandbox that runs: a shell beside the agent, or the agent's own.
 import { AgsError } from '../protocol/errors.ts';
 import { openStream } from '../lib/process/control.ts';
 import { createFrameReader, frame, windowFrame } from '../lib/stream/frames.ts';

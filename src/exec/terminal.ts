@@ -1,4 +1,4 @@
-// tasks/terminal.ts: a terminal of our own between the user's and the sandbox's.
+// exec/terminal.ts: a terminal of our own between the user's and the sandbox's.
 // Invariant: the user's terminal is never handed through. Its descriptors stay here; inside there is a pseudo-terminal,
 // into which a program may push characters as it likes without reaching the user's shell. What it prints may draw, and no more.
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
 // cli/sign-in-words.ts: how an agent is signed in, in a few words. Of a key there are its last four characters at most.
-import type { SignInStatus } from '../tasks/credentials.ts';
+import type { SignInStatus } from '../agent-setup/credentials.ts';
 
 const KINDS = { 'api-key': 'API key', token: 'token', login: 'log-in' } as const;
 

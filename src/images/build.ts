@@ -20,7 +20,7 @@ import { BASE_IMAGE, baseDockerfile, DEBIAN } from './wanted/base-image.ts';
 import { withBuildNetwork } from './build-network.ts';
 import { canMakeDebian, debianImage } from './debian-root.ts';
 import { fetchedByEngine, imageFromFile, readOtherwise, runWithOptions } from './wanted/dockerfile.ts';
-import { findRegistry } from '../tasks/npm-registry.ts';
+import { findRegistry } from '../agent-setup/npm-registry.ts';
 import type { BuiltImage } from './wanted/project-image.ts';
 import { systemBundle } from '../run/network/system-bundle.ts';
 import type { World } from '../run/host-context.ts';

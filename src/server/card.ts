@@ -12,7 +12,7 @@ import { doingWords } from '../tasks/doing.ts';
 import { readEntry, type TaskEntry } from '../tasks/entries.ts';
 import { describeTask, rankOf, type TaskRow } from '../tasks/list.ts';
 import { projectId } from '../tasks/projects.ts';
-import { agentTitle } from '../tasks/about.ts';
+import { agentTitle } from '../agent-setup/about.ts';
 
 export interface Card {
   readonly id: string;

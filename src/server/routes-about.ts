@@ -1,7 +1,7 @@
 // server/routes-about.ts: this machine and its projects.
 import { z } from 'zod';
 import { AddProject, ApiAbout, ApiBranches, ApiProject, ApiProjects, type ApiAgent } from '../protocol/api/api.ts';
-import { listAgents, sandboxWorks, taskDefaults, type AgentFacts } from '../tasks/about.ts';
+import { listAgents, sandboxWorks, taskDefaults, type AgentFacts } from '../agent-setup/about.ts';
 import { projectBranches } from '../tasks/projects.ts';
 import { route, type Route } from './route.ts';
 

@@ -15,7 +15,7 @@ import {
   Withdrawn,
 } from '../protocol/api/api.ts';
 import { readEventPage } from '../store/event-pages.ts';
-import { taskDefaults } from '../tasks/about.ts';
+import { taskDefaults } from '../agent-setup/about.ts';
 import { findEntry } from '../tasks/find-task.ts';
 import { forkTask } from '../tasks/fork.ts';
 import { removeEntry } from '../tasks/remove.ts';

@@ -2,7 +2,7 @@
 import type { ApiTaskDetail } from '../protocol/api/api.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { ask } from '../tasks/running.ts';
-import { agentResumes } from '../tasks/about.ts';
+import { agentResumes } from '../agent-setup/about.ts';
 import { waitingFor } from '../tasks/steer.ts';
 import { hasMerge } from '../tasks/undo.ts';
 import type { World } from '../run/host-context.ts';

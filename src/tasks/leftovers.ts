@@ -12,7 +12,7 @@ import { sizeOf } from './list.ts';
 import { lockTask } from '../store/task-lock.ts';
 import { cutOffApplies, recoverApplies } from './remove.ts';
 import { credentialsDir } from '../store/credentials.ts';
-import { agentsDir } from './installed-agents.ts';
+import { agentsDir } from '../agent-setup/installed-agents.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface CleanupItem {

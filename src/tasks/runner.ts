@@ -15,7 +15,7 @@ import { readTask, type StoredTask } from '../store/tasks.ts';
 import { createAgentRun } from '../workspace/agent-workspace.ts';
 import { authorOf, layersFor, setStage, type AgentStage } from './agent-stage.ts';
 import { runTurn, type TurnEnd } from './agent-turn.ts';
-import { versionNotice } from './agent-version.ts';
+import { versionNotice } from '../agent-setup/version.ts';
 import { bringOut } from './bring-out.ts';
 import { countRisky } from './count-risky.ts';
 import { openDesk, type Desk } from './desk.ts';

@@ -12,7 +12,7 @@ import {
   keepKey,
   keepTokens,
   signInStatus,
-} from '../../tasks/credentials.ts';
+} from '../../agent-setup/credentials.ts';
 import type { Credential } from '../../store/credentials.ts';
 import { agentNamed } from '../agent-name.ts';
 import { table } from '../format.ts';
@@ -160,7 +160,7 @@ async function logIn(agent: Agent, args: Arguments, ctx: Context): Promise<numbe
     );
   if (!ctx.terminal.stdin || !ctx.terminal.stdout)
     throw new AgsError('usage.no-terminal', "The agent's own log-in needs a terminal.");
-  const { runLogIn } = await import('../../tasks/log-in.ts');
+  const { runLogIn } = await import('../../agent-setup/log-in.ts');
   const { openTerminal } = await import('../../exec/terminal.ts');
   ctx.stderr.write(`${way.how}\nStarting the log-in of ${agent.title} in a sandbox of its own.\n`);
   const tokens = await runLogIn(ctx.world, agent, way, {

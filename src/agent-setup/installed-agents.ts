@@ -1,4 +1,4 @@
-// tasks/installed-agents.ts: which agents ags has installed. <dataDir>/agents/<name>/<version>/ holds node_modules; current.json
+// agent-setup/installed-agents.ts: which agents ags has installed. <dataDir>/agents/<name>/<version>/ holds node_modules; current.json
 // beside it says which version counts.
 // Invariant: a version counts only when current.json names it, which is written last.
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// tasks/agent-version.ts: which version a program is. Its package says it, or it is asked itself, in a sandbox without network:
+// agent-setup/version.ts: which version a program is. Its package says it, or it is asked itself, in a sandbox without network:
 // it is the user's own program, and still not ours to run outside.
 import { readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -6,7 +6,7 @@ import type { Agent } from '../agents/agent.ts';
 import { remember } from '../lib/remember.ts';
 import { shortHash } from '../lib/short-hash.ts';
 import { runApart, type ApartRequest, type ProgramMount } from '../run/one-off-sandbox.ts';
-import type { AgentProgram, HostProgram } from './agent-programs.ts';
+import type { AgentProgram, HostProgram } from './programs.ts';
 import type { World } from '../run/host-context.ts';
 
 /** Remembered for as long as the file stays as it is. null: it does not say. */

@@ -1,4 +1,4 @@
-// tasks/about.ts: what this machine offers: the agents with their programs and sign-ins, and whether a sandbox works.
+// agent-setup/about.ts: what this machine offers: the agents with their programs and sign-ins, and whether a sandbox works.
 import { availableParallelism } from 'node:os';
 import { AgsError } from '../protocol/errors.ts';
 import type { Goal } from '../protocol/task.ts';
@@ -6,7 +6,7 @@ import type { Agent } from '../agents/agent.ts';
 import { AGENTS, agentNamed } from '../agents/agents.ts';
 import { usualParallel } from '../config/tasks.ts';
 import type { TaskDefaults } from '../config/effective.ts';
-import { findProgram, userView, type AgentProgram } from './agent-programs.ts';
+import { findProgram, userView, type AgentProgram } from './programs.ts';
 import { signInStatus, type SignInStatus } from './credentials.ts';
 import { workspaceKind } from '../run/readiness.ts';
 import { inspectWorld, type World } from '../run/host-context.ts';

@@ -1,4 +1,4 @@
-// tasks/log-in.ts: an agent's own log-in, in a sandbox with a terminal, a home of its own and the hosts of the log-in.
+// agent-setup/log-in.ts: an agent's own log-in, in a sandbox with a terminal, a home of its own and the hosts of the log-in.
 // Invariant: of all it leaves, exactly one file is read, by descriptor, as hostile text; only the tokens in it are kept, and the home
 // is destroyed. A log-in that fails changes nothing.
 import type { Agent, SignIn } from '../agents/agent.ts';
@@ -8,7 +8,7 @@ import { parseRule } from '../protocol/network-rule.ts';
 import { openDirectory, type Directory } from '../lib/descend.ts';
 import { errorCode } from '../lib/error-code.ts';
 import type { Tokens } from '../store/credentials.ts';
-import { findProgram, userView } from './agent-programs.ts';
+import { findProgram, userView } from './programs.ts';
 import { runApart, type ApartRequest } from '../run/one-off-sandbox.ts';
 import { isToken } from '../run/network/token-refresh.ts';
 import type { World } from '../run/host-context.ts';

@@ -1,4 +1,4 @@
-// tasks/credentials.ts: how an agent is signed in. A credential is set up once (`ags auth`) and shared by all tasks.
+// agent-setup/credentials.ts: how an agent is signed in. A credential is set up once (`ags auth`) and shared by all tasks.
 // Invariant: what leaves this file is where a value is kept, never the value. The gateway reads it, outside, when a sandbox first
 // needs it, and the sandbox has a placeholder.
 import type { Agent, SignIn } from '../agents/agent.ts';

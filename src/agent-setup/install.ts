@@ -1,4 +1,4 @@
-// tasks/agent-install.ts: install the program of an agent from npm, inside a sandbox that reaches the registry and nothing else.
+// agent-setup/install.ts: install the program of an agent from npm, inside a sandbox that reaches the registry and nothing else.
 // Invariants: no script of a package runs; what is moved in place is complete, belongs to the user, and has been seen to say its
 // version inside a sandbox. Interrupted at any moment, what was there before still counts.
 import {
@@ -19,11 +19,11 @@ import { tryLock } from '../lib/process/lock.ts';
 import { isWithin } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
 import { APART_WORK, diskUsage, runApart, type ApartRequest, type ApartResult } from '../run/one-off-sandbox.ts';
-import { onPath, PROGRAMS_INSIDE, userView, visiblePlaces } from './agent-programs.ts';
-import { runForVersion } from './agent-version.ts';
+import { onPath, PROGRAMS_INSIDE, userView, visiblePlaces } from './programs.ts';
+import { runForVersion } from './version.ts';
 import { agentsDir, readInstalled, removeVersions, writeInstalled } from './installed-agents.ts';
 import { findRegistry, type Registry } from './npm-registry.ts';
-import { runningTasks } from './running.ts';
+import { runningTasks } from '../tasks/running.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface InstallWatch {

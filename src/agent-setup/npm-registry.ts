@@ -1,4 +1,4 @@
-// tasks/npm-registry.ts: where the user's npm gets its packages, and what a sandbox needs to get them there: the one host, and the
+// agent-setup/npm-registry.ts: where the user's npm gets its packages, and what a sandbox needs to get them there: the one host, and the
 // authorities that vouch for it. Settings that could hold a credential stay outside.
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';

@@ -1,4 +1,4 @@
-// tasks/keychain.ts: put a value into the keychain of the user's session, by its standard input: no argument ever holds it.
+// agent-setup/keychain.ts: put a value into the keychain of the user's session, by its standard input: no argument ever holds it.
 import { AgsError } from '../protocol/errors.ts';
 import { run } from '../lib/process/process.ts';
 import { visible } from '../lib/sanitize.ts';

@@ -1,4 +1,4 @@
-// tasks/agent-programs.ts: the program of an agent as a sandbox can reach it: one that ags has installed, or the user's own.
+// agent-setup/programs.ts: the program of an agent as a sandbox can reach it: one that ags has installed, or the user's own.
 // Invariant: whatever is shown inside is read-only, and is a program: never a home, and nothing beside the program's own package.
 import { accessSync, closeSync, constants, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -8,7 +8,7 @@ import { readMachine } from '../sandbox/spec/machine.ts';
 import { isVisible } from '../sandbox/spec/plan-sandbox.ts';
 import { userConfig, type ProgramMount } from '../run/one-off-sandbox.ts';
 import { agentInImage } from '../images/wanted/base-image.ts';
-import { askVersion, PACKAGE } from './agent-version.ts';
+import { askVersion, PACKAGE } from './version.ts';
 import { readInstalled } from './installed-agents.ts';
 import type { RunPlan } from '../run/plan-run.ts';
 import type { World } from '../run/host-context.ts';

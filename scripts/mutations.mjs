@@ -86,7 +86,7 @@ export const MUTATIONS = [
   one('who listens slowly waits with little', 'src/server/peers.ts', '        if (one.peer.waiting() > FULL_BYTES) fallBehind(message.topic, one);\n        else send', '        send', 'server/live'),
   one('and is told little at once', 'src/server/peers.ts', '      if (one.peer.waiting() > FULL_BYTES) return fallBehind(topic, one);\n', '', 'server/live'),
   one('a terminal that is not read is left', 'src/server/terminal.ts', 'if (guest.bufferedAmount > MAX_WAITING) guest.terminate();\n      else guest', 'guest', 'server/terminal'),
-  one('a terminal prints as fast as it is read', 'src/tasks/terminal-hub.ts', "if (!socket.write(frame('d', data))) take(false);", 'send(socket, data);', 'server/terminal'),
+  one('a terminal prints as fast as it is read', 'src/agent-run/terminal-hub.ts', "if (!socket.write(frame('d', data))) take(false);", 'send(socket, data);', 'server/terminal'),
   one('a terminal draws and no more', 'src/server/terminal.ts', 'show(terminal, drawn(data))', 'show(terminal, data)', 'server/terminal'),
   // What is taken.
   one('a merge is of what was shown', 'src/tasks/shown-changes.ts', '  if (shown.id === id) return;', "  if (id !== '') return;", 'server/changes'),

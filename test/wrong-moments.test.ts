@@ -23,7 +23,7 @@ import { taskPaths } from '../src/store/layout.ts';
 import type { StoredTask } from '../src/store/tasks.ts';
 import { startInside } from '../src/run/join-sandbox.ts';
 import { serveNames } from '../src/run/network/serve-names.ts';
-import { firstRun, spawnRunner } from '../src/tasks/start.ts';
+import { firstRun, spawnRunner } from '../src/agent-run/start.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'ags-moments-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));

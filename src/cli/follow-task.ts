@@ -91,7 +91,7 @@ function watchKeys(task: StoredTask, over: AbortController, ctx: Context): { byU
       setTimeout(() => over.abort(), SECOND_MS).unref();
     } else if (presses === 2) {
       ctx.stderr.write(`ags: stopping ${name}.\n`);
-      void import('../tasks/steer.ts')
+      void import('../agent-run/control.ts')
         .then(({ stopTask }) => stopTask(task, false))
         .catch((error: unknown) => ctx.stderr.write(`ags: ${(error as Error).message}\n`))
         .finally(() => over.abort());

@@ -30,7 +30,7 @@ async function dispatch(argv: readonly string[], ctx: Context): Promise<number> 
     ctx.stdout.write(`${(await import('./version.ts')).readVersion()}\n`);
     return EXIT.done;
   }
-  if (first === '__run') return (await import('../tasks/runner.ts')).runAgentTask(ctx.world, rest[0] ?? '');
+  if (first === '__run') return (await import('../agent-run/runner.ts')).runAgentTask(ctx.world, rest[0] ?? '');
   if (first === '__complete') return (await import('./verbs/completion.ts')).completeWords(rest, ctx);
   if (!Object.hasOwn(VERBS, first)) {
     const { unknownVerb } = await import('./help.ts');

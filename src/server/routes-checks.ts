@@ -6,7 +6,7 @@ import { checkLogPath, readChecks } from '../store/checks.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { suggestionsFor } from '../tasks/check-suggestions.ts';
 import { mergeRules } from '../tasks/merge-checks.ts';
-import { stopChecks } from '../tasks/stop-checks.ts';
+import { stopChecks } from '../agent-run/stop-checks.ts';
 import type { World } from '../run/host-context.ts';
 import { route, type Route } from './route.ts';
 import { inTurns, treeRequest } from './taking.ts';

@@ -17,11 +17,11 @@ import {
 import { readEventPage } from '../store/event-pages.ts';
 import { taskDefaults } from '../agent-setup/about.ts';
 import { findEntry } from '../tasks/find-task.ts';
-import { forkTask } from '../tasks/fork.ts';
+import { forkTask } from '../agent-run/fork.ts';
 import { removeEntry } from '../tasks/remove.ts';
 import { searchTasks } from '../tasks/search.ts';
-import { startTasks } from '../tasks/start.ts';
-import { continueTask, restartTask, sendMessage, stopTask, withdraw } from '../tasks/steer.ts';
+import { startTasks } from '../agent-run/start.ts';
+import { continueTask, restartTask, sendMessage, stopTask, withdraw } from '../agent-run/control.ts';
 import { apiEvent } from './live.ts';
 import { Refusal } from './refusal.ts';
 import { route, type Call, type Desk, type Route } from './route.ts';

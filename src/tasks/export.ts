@@ -26,7 +26,7 @@ import { describeExport, leftOut, type Work } from './export-manifest.ts';
 import { hiddenAmong } from '../workspace/prepare-snapshot.ts';
 import { repositoryOf } from './merge-tree.ts';
 import { toPortable } from './portable-text.ts';
-import { isLive, requireAgent } from './steer.ts';
+import { isLive, requireAgent } from '../agent-run/control.ts';
 import { configInput, sandboxUser, type World } from '../run/host-context.ts';
 
 export interface ExportWish {

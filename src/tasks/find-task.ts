@@ -19,7 +19,9 @@ export async function findTask(
 ): Promise<StoredTask> {
   const entry = name === undefined ? await onlyCandidate(world, options.say) : await findEntry(world, name);
   if (entry.kind === 'whole')
-    return options.work === true ? (await import('./settle.ts')).settled(world, entry.stored) : entry.stored;
+    return options.work === true
+      ? (await import('../agent-run/recover.ts')).settled(world, entry.stored)
+      : entry.stored;
   throw new AgsError('state.damaged', `The files of task ${entry.id} cannot be read.`, {
     hint: `Look at ${entry.paths.root}, or remove it: ags rm ${entry.id}`,
   });

@@ -13,7 +13,7 @@ import type { TaskPaths } from '../store/layout.ts';
 import { networkLogFile } from '../store/network-log.ts';
 import { beginTask, finishTask, readTask, taskIds, type StoredTask } from '../store/tasks.ts';
 import { captureFrom, type Counted } from './agent-capture.ts';
-import { agentOf, authorOf } from './agent-stage.ts';
+import { agentOf, authorOf } from '../agent-run/plan-agent.ts';
 import { judgeRules, type RuleWishes } from './carried-rules.ts';
 import { tellDiskTrouble } from '../run/disk-errors.ts';
 import { takeData } from './import-data.ts';
@@ -23,7 +23,7 @@ import { takeHistory, takeWork } from './import-objects.ts';
 import { beginRepository, fillRepository, findPlace, moveRepository, type ImportPlace } from './import-place.ts';
 import { openExport, refusedFile, type ExportFile } from './import-read.ts';
 import { describeImported } from './imported-task.ts';
-import { branchNames, freeNames } from './start.ts';
+import { branchNames, freeNames } from '../agent-run/start.ts';
 import { sandboxUser, type World } from '../run/host-context.ts';
 
 export interface Import extends Disposable {

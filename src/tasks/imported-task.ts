@@ -12,7 +12,7 @@ import type { Counted } from './agent-capture.ts';
 import { mainBranch, type ImportPlace } from './import-place.ts';
 import type { Given } from './import.ts';
 import { fromPortable, type Rewrite } from './portable-text.ts';
-import { firstRun } from './start.ts';
+import { firstRun } from '../agent-run/start.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface Imported {

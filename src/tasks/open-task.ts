@@ -16,7 +16,7 @@ import { writeDevContainer, type DevContainerWish } from '../images/devcontainer
 import { openedDirectory } from './opened-directory.ts';
 import { repositoryAt } from '../run/project.ts';
 import { riskyPatterns } from './risky-patterns.ts';
-import { requireAgent } from './steer.ts';
+import { requireAgent } from '../agent-run/control.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface OpenedTask {

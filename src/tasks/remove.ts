@@ -12,7 +12,7 @@ import { removeTask } from '../store/tasks.ts';
 import type { TaskEntry } from './entries.ts';
 import { lockTask, taskBusy } from '../store/task-lock.ts';
 import { sizeOf } from './list.ts';
-import { stopChecks } from './stop-checks.ts';
+import { stopChecks } from '../agent-run/stop-checks.ts';
 import { endStrays, findStrays } from './strays.ts';
 import type { World } from '../run/host-context.ts';
 

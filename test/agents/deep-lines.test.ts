@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { readEventLines } from '../../src/agents/event-lines.ts';
 import { parseObject } from '../../src/agents/json.ts';
 import type { AgentEvent } from '../../src/protocol/agent-event.ts';
-import { createRecorder } from '../../src/tasks/agent-events.ts';
+import { createRecorder } from '../../src/agent-run/record-events.ts';
 
 const nested = (depth: number): string => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`;
 

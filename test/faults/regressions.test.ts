@@ -10,7 +10,7 @@ import { writeHostTree, type HostFile } from '../../src/git/staging/host-tree.ts
 import { ownerGit, readRef } from '../../src/git/owner-git.ts';
 import { openEvents, readEvents } from '../../src/store/events.ts';
 import { tellDiskTrouble } from '../../src/run/disk-errors.ts';
-import { putMessage, takeMessage } from '../../src/tasks/inbox.ts';
+import { putMessage, takeMessage } from '../../src/agent-run/inbox.ts';
 import { openPrinted } from '../../src/run/output-reader.ts';
 import { CALLERS, giveTo } from '../harness.ts';
 import { eventsOf, findDamage, list, type Ledger } from './checker.ts';

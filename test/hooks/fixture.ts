@@ -5,7 +5,7 @@ import type { Agent } from '../../src/agents/agent.ts';
 import { approve } from '../../src/config/trust.ts';
 import { findProjectHooks } from '../../src/hooks/find.ts';
 import type { GateRequest, HookDecided, HookPolicy } from '../../src/protocol/hook.ts';
-import { openRunHooks, type RunHooks, type RunHooksInput } from '../../src/tasks/run-hooks.ts';
+import { openRunHooks, type RunHooks, type RunHooksInput } from '../../src/agent-run/run-hooks.ts';
 import type { World } from '../../src/run/host-context.ts';
 
 export const COMMAND: GateRequest = {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { hostPath, sandboxPath, type Mount, type SandboxSpec } from '../../src/protocol/spec.ts';
 import { layerAt } from '../../src/lib/files.ts';
-import { withDoors, type RunHooks } from '../../src/tasks/run-hooks.ts';
+import { withDoors, type RunHooks } from '../../src/agent-run/run-hooks.ts';
 import { runAgain } from '../conformance/again.ts';
 import { openNative } from '../conformance/native-backend.ts';
 import { createPlace, type Outcome, type Place } from '../conformance/place.ts';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { chmodSync, chownSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { checkHooks } from '../../src/tasks/run-hooks.ts';
+import { checkHooks } from '../../src/agent-run/run-hooks.ts';
 import { createMachine, USUAL } from '../harness.ts';
 import { COMMAND, createHookPlace } from './fixture.ts';
 

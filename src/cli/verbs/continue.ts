@@ -10,7 +10,7 @@ const verb: Verb = {
   options: {},
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
-    const { continueTask, isLive } = await import('../../tasks/steer.ts');
+    const { continueTask, isLive } = await import('../../agent-run/control.ts');
     const task = await findTask(ctx.world, args.positionals[0] ?? '@');
     if (isLive(task)) {
       ctx.stderr.write(`ags: ${task.task.name} is running.\n`);

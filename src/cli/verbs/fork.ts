@@ -26,7 +26,7 @@ const verb: Verb = {
       });
     const given = (name: string): string | null => (args.values[name] as string | undefined) ?? null;
     const { findTask } = await import('../../tasks/find-task.ts');
-    const { forkTask } = await import('../../tasks/fork.ts');
+    const { forkTask } = await import('../../agent-run/fork.ts');
     const [made] = await forkTask(ctx.world, await findTask(ctx.world, from), {
       text,
       name: given('name'),

@@ -21,7 +21,7 @@ const verb: Verb = {
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
     const { followTask, printEvents } = await import('../follow-task.ts');
-    const { isLive } = await import('../../tasks/steer.ts');
+    const { isLive } = await import('../../agent-run/control.ts');
     const task = await findTask(ctx.world, args.positionals[0] ?? '@');
     if (args.values['raw'] === true) {
       if (!existsSync(task.paths.agentLog)) return EXIT.done;

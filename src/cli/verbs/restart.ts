@@ -15,7 +15,7 @@ const verb: Verb = {
   },
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
-    const { restartTask } = await import('../../tasks/steer.ts');
+    const { restartTask } = await import('../../agent-run/control.ts');
     const task = await findTask(ctx.world, args.positionals[0] ?? '@');
     await restartTask(ctx.world, task);
     if (args.values['detach'] === true) {

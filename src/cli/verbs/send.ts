@@ -21,7 +21,7 @@ const verb: Verb = {
     if (name === undefined || text === undefined || text.trim() === '' || more.length > 0)
       throw new AgsError('usage.invalid', 'Whom should be told what?', { hint: 'ags send <task> "<message>"' });
     const { findTask } = await import('../../tasks/find-task.ts');
-    const { sendMessage } = await import('../../tasks/steer.ts');
+    const { sendMessage } = await import('../../agent-run/control.ts');
     const task = await findTask(ctx.world, name);
     const delivered = await sendMessage(ctx.world, task, text);
     ctx.stderr.write(`ags: ${SAID[delivered].replaceAll('%', task.task.name)}\n`);
@@ -34,7 +34,7 @@ async function withdrawAll(name: string | undefined, text: string | undefined, c
   if (name === undefined || text !== undefined)
     throw new AgsError('usage.invalid', 'Whose messages should be taken back?', { hint: 'ags send <task> --withdraw' });
   const { findTask } = await import('../../tasks/find-task.ts');
-  const { waitingFor, withdraw } = await import('../../tasks/steer.ts');
+  const { waitingFor, withdraw } = await import('../../agent-run/control.ts');
   const task = await findTask(ctx.world, name);
   const texts = waitingFor(task).flatMap(({ id }) => withdraw(task, id) ?? []);
   for (const one of texts) ctx.stdout.write(`${one}\n`);

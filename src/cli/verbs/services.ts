@@ -132,7 +132,7 @@ async function showLog(
   const { serviceOf } = await import('../../services/view.ts');
   const { followFile } = await import('../../lib/stream/follow-file.ts');
   const { createSanitizer } = await import('../../lib/sanitize.ts');
-  const { isLive } = await import('../../tasks/steer.ts');
+  const { isLive } = await import('../../agent-run/control.ts');
   const { readTask } = await import('../../store/tasks.ts');
   const { setTimeout: sleep } = await import('node:timers/promises');
   const { log } = serviceOf(task, service);

@@ -33,7 +33,7 @@ async function findAgent(ctx: Context, name: string | undefined): Promise<Stored
   const { readTask } = await import('../../store/tasks.ts');
   const task = await readTask(ctx.stateDir, name);
   if (task?.task.goal === undefined) return null;
-  const { isLive } = await import('../../tasks/steer.ts');
+  const { isLive } = await import('../../agent-run/control.ts');
   if (isLive(task)) return task;
   throw new AgsError('usage.invalid', `${name} is not running.`, {
     hint: `Let it go on: ags send ${name} "<message>". What it did: ags diff ${name}`,

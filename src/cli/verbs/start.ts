@@ -50,7 +50,7 @@ const verb: Verb = {
   ],
   options: OPTIONS,
   async run(args, ctx) {
-    const { startTasks } = await import('../../tasks/start.ts');
+    const { startTasks } = await import('../../agent-run/start.ts');
     const { followTask } = await import('../follow-task.ts');
     const goals = readGoals(args);
     const made = await startTasks(inProject(args, ctx), {

@@ -13,7 +13,7 @@ const verb: Verb = {
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
     const { runningTasks } = await import('../../tasks/running.ts');
-    const { stopTask, waitUntilOver } = await import('../../tasks/steer.ts');
+    const { stopTask, waitUntilOver } = await import('../../agent-run/control.ts');
     const all = args.values['all'] === true;
     if (!all && args.positionals.length === 0)
       throw new AgsError('usage.invalid', 'Which task should stop?', {

@@ -1,4 +1,4 @@
-// tasks/run-keeper.ts: the state of a run, in the hands of its runner: what is set here is in run.json, and each move is an event.
+// agent-run/run-record.ts: the state of a run, in the hands of its runner: what is set here is in run.json, and each move is an event.
 import { advance, type RunState } from '../protocol/run-state.ts';
 import type { RunFile } from '../protocol/task.ts';
 import type { EventLog } from '../store/events.ts';

@@ -1,4 +1,4 @@
-// tasks/queue.ts: which of the waiting runs may start now. There is no daemon: every waiting runner looks for itself, one at a time
+// agent-run/queue.ts: which of the waiting runs may start now. There is no daemon: every waiting runner looks for itself, one at a time
 // under a lock, and the oldest goes first.
 // Invariant: no more runs than allowed are under way at once, whoever started them; a run whose runner has died does not count.
 import { loadavg } from 'node:os';
@@ -9,7 +9,7 @@ import { tryLock } from '../lib/process/lock.ts';
 import { pause } from '../lib/process/pause.ts';
 import { freeFloor } from '../sandbox/watch/limits.ts';
 import { formatSize } from '../lib/units.ts';
-import { readEntries } from './entries.ts';
+import { readEntries } from '../tasks/entries.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface QueueInput {

@@ -1,4 +1,4 @@
-// tasks/runner.ts: the road of an agent's run, in a process of its own: queue, layers, sandbox, turns, branch.
+// agent-run/runner.ts: the road of an agent's run, in a process of its own: queue, layers, sandbox, turns, branch.
 // Invariant: whatever happens the run ends in a state that says so, and what the agent wrote is kept. Killed outright, it leaves
 // a run whose state is "running" and whose runner is dead: everybody reads that as interrupted, and its work is fetched on demand.
 import { randomUUID } from 'node:crypto';
@@ -13,12 +13,12 @@ import { perlInside } from '../sandbox/spec/interpreter.ts';
 import { openEvents, type EventLog } from '../store/events.ts';
 import { readTask, type StoredTask } from '../store/tasks.ts';
 import { createAgentRun } from '../workspace/agent-workspace.ts';
-import { authorOf, layersFor, setStage, type AgentStage } from './agent-stage.ts';
-import { runTurn, type TurnEnd } from './agent-turn.ts';
+import { authorOf, layersFor, setStage, type AgentStage } from './plan-agent.ts';
+import { runTurn, type TurnEnd } from './turn.ts';
 import { versionNotice } from '../agent-setup/version.ts';
-import { bringOut } from './bring-out.ts';
-import { countRisky } from './count-risky.ts';
-import { openDesk, type Desk } from './desk.ts';
+import { bringOut } from '../tasks/bring-out.ts';
+import { countRisky } from '../tasks/count-risky.ts';
+import { openDesk, type Desk } from './control-server.ts';
 import { takeMessage, type TakenMessage } from './inbox.ts';
 import { innerDockerFor, type InnerDocker } from '../nested-docker/nested-docker.ts';
 import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
@@ -26,8 +26,8 @@ import { hasServices } from '../run/planned-services.ts';
 import { builderOf, imageOf, rootOfPlan } from '../run/plan-run.ts';
 import type { ServiceDoors } from '../run/network/run-network.ts';
 import { openRunHooks } from './run-hooks.ts';
-import { createRunKeeper, type RunKeeper } from './run-keeper.ts';
-import { createAttention, createBudget } from './run-watch.ts';
+import { createRunKeeper, type RunKeeper } from './run-record.ts';
+import { createAttention, createBudget } from './watch-agent.ts';
 import { sandboxKey } from '../run/sandbox-key.ts';
 import { describeStrength } from '../run/strength-label.ts';
 import { waitForTurn } from './queue.ts';

@@ -1,4 +1,4 @@
-// tasks/terminal-hub.ts: the terminal of an agent that people can come to and leave: whoever attaches sees what is on it, and types.
+// agent-run/terminal-hub.ts: the terminal of an agent that people can come to and leave: whoever attaches sees what is on it, and types.
 import type { Socket } from 'node:net';
 import { StreamAnswer } from '../lib/process/control.ts';
 import { createFrameReader, frame } from '../lib/stream/frames.ts';

@@ -1,9 +1,9 @@
-// tasks/desk.ts: where people come to a run while it goes on: to stop it, to tell the agent something, to add rules, to sit down at
+// agent-run/control-server.ts: where people come to a run while it goes on: to stop it, to tell the agent something, to add rules, to sit down at
 // its terminal or open a shell beside it. Behind the task's control socket.
 import { AgsError } from '../protocol/errors.ts';
 import { serveControl, StreamAnswer } from '../lib/process/control.ts';
 import type { TaskPaths } from '../store/layout.ts';
-import type { LiveTurn } from './agent-turn.ts';
+import type { LiveTurn } from './turn.ts';
 import { putMessage } from './inbox.ts';
 import { startInside } from '../run/join-sandbox.ts';
 import { guestOnly } from './terminal-hub.ts';

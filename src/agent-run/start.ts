@@ -1,4 +1,4 @@
-// tasks/start.ts: a goal becomes a task, and gets a runner of its own.
+// agent-run/start.ts: a goal becomes a task, and gets a runner of its own.
 // Invariant: what can be known to fail is refused before anything is made; once the task is there, it survives whoever made it.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -13,7 +13,7 @@ import type { Repository } from '../git/inspect.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { appendEvent } from '../store/events.ts';
 import { createTask, readTask, slug, taskIds, writeRun, type StoredTask } from '../store/tasks.ts';
-import { agentOf, setStage } from './agent-stage.ts';
+import { agentOf, setStage } from './plan-agent.ts';
 import { tellDiskTrouble } from '../run/disk-errors.ts';
 import { checkHooks } from './run-hooks.ts';
 import { planRun } from '../run/plan-run.ts';

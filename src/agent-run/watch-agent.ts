@@ -1,9 +1,9 @@
-// tasks/run-watch.ts: what a runner watches for in the words of its agent: whether the budget is used up, and whether it waits for a person.
+// agent-run/watch-agent.ts: what a runner watches for in the words of its agent: whether the budget is used up, and whether it waits for a person.
 import type { Agent } from '../agents/agent.ts';
 import type { AgentEvent } from '../protocol/agent-event.ts';
 import type { Goal, RunFile } from '../protocol/task.ts';
-import type { Desk } from './desk.ts';
-import type { RunKeeper } from './run-keeper.ts';
+import type { Desk } from './control-server.ts';
+import type { RunKeeper } from './run-record.ts';
 
 /** Money and steps of all turns together. */
 export function createBudget(

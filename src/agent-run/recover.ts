@@ -1,10 +1,10 @@
-// tasks/settle.ts: a run whose runner was killed, by a power cut or by hand, or whose work could not be brought out when it ended, as on a
+// agent-run/recover.ts: a run whose runner was killed, by a power cut or by hand, or whose work could not be brought out when it ended, as on a
 // full disk, is put in order when somebody first wants its work: what the agent had written by then is brought onto its branch.
 import { isUnderWay } from '../protocol/run-state.ts';
 import { appendEvent } from '../store/events.ts';
 import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
-import { agentOf, authorOf } from './agent-stage.ts';
-import { bringOut, type BroughtOut } from './bring-out.ts';
+import { agentOf, authorOf } from './plan-agent.ts';
+import { bringOut, type BroughtOut } from '../tasks/bring-out.ts';
 import { holdTask } from '../store/task-lock.ts';
 import type { World } from '../run/host-context.ts';
 

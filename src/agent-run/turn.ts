@@ -1,4 +1,4 @@
-// tasks/agent-turn.ts: one turn of an agent: a sandbox over the run's workspace, the agent in it, and everything that it says.
+// agent-run/turn.ts: one turn of an agent: a sandbox over the run's workspace, the agent in it, and everything that it says.
 // Invariant: when this returns no process of the sandbox is left, and everything that was said has been recorded.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,9 +12,9 @@ import { perlInside } from '../sandbox/spec/interpreter.ts';
 import { INSIDE_HOST, INSIDE_HOST_SCRIPT, insideHostArgv } from '../sandbox/io/inside-host.ts';
 import type { EventLog } from '../store/events.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { createRecorder } from './agent-events.ts';
+import { createRecorder } from './record-events.ts';
 import { describeAgentRun } from '../workspace/agent-workspace.ts';
-import { authorOf, endpointOf, type AgentStage } from './agent-stage.ts';
+import { authorOf, endpointOf, type AgentStage } from './plan-agent.ts';
 import { startInside, type Inside } from '../run/join-sandbox.ts';
 import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { withDoors, type RunHooks } from './run-hooks.ts';

@@ -1,4 +1,4 @@
-// tasks/run-hooks.ts: the hooks of one run: found, approved, copied out of reach, and asked whenever its agent does something.
+// agent-run/run-hooks.ts: the hooks of one run: found, approved, copied out of reach, and asked whenever its agent does something.
 // Invariant: what runs on this machine is a private copy of exactly the bytes that were approved; neither the agent nor a later
 // change in the checkout reaches it. What goes wrong here refuses.
 import { randomBytes } from 'node:crypto';

@@ -1,6 +1,6 @@
-// tasks/fork.ts: a task that begins with what another one did, for the same branch.
+// agent-run/fork.ts: a task that begins with what another one did, for the same branch.
 import type { StoredTask } from '../store/tasks.ts';
-import { requireAgent } from './steer.ts';
+import { requireAgent } from './control.ts';
 import { startTasks } from './start.ts';
 import type { World } from '../run/host-context.ts';
 

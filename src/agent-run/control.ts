@@ -1,4 +1,4 @@
-// tasks/steer.ts: what people do with a task of an agent from outside: stop it, tell it something, begin it anew.
+// agent-run/control.ts: what people do with a task of an agent from outside: stop it, tell it something, begin it anew.
 // Invariant: a run that goes on is talked to through its runner; one that is over is changed under its lock. Nothing said is lost.
 import { copyFileSync, existsSync, mkdirSync, renameSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -11,9 +11,9 @@ import { isAlive, ownIdentity, type ProcessIdentity } from '../lib/process/liven
 import { removeTree } from '../lib/files.ts';
 import { appendEvent } from '../store/events.ts';
 import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
-import { agentOf } from './agent-stage.ts';
+import { agentOf } from './plan-agent.ts';
 import { holdTask, lockTask, taskNotFound } from '../store/task-lock.ts';
-import { keepBranchAs } from './task-branch.ts';
+import { keepBranchAs } from '../tasks/task-branch.ts';
 import { putMessage, waitingMessages, withdrawMessage, type WaitingMessage } from './inbox.ts';
 import { firstRun, spawnRunner } from './start.ts';
 import { stopChecks } from './stop-checks.ts';

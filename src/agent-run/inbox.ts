@@ -1,4 +1,4 @@
-// tasks/inbox.ts: messages for an agent that it has not had yet. One file each, so that none is lost when a runner dies.
+// agent-run/inbox.ts: messages for an agent that it has not had yet. One file each, so that none is lost when a runner dies.
 // Invariant: a message goes to the agent or is withdrawn, never both: whoever renames its file has it.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

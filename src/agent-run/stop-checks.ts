@@ -1,4 +1,4 @@
-// tasks/stop-checks.ts: end the checks of a task, whoever runs them.
+// agent-run/stop-checks.ts: end the checks of a task, whoever runs them.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callControl } from '../lib/process/control.ts';
 import { lockHolder } from '../lib/process/lock.ts';

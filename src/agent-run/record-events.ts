@@ -1,4 +1,4 @@
-// tasks/agent-events.ts: what an agent says becomes the events of its task: cut to a size that every reader can take, with times.
+// agent-run/record-events.ts: what an agent says becomes the events of its task: cut to a size that every reader can take, with times.
 // The words as they came are in agent.log.
 import type { AgentEvent } from '../protocol/agent-event.ts';
 

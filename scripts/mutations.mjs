@@ -89,7 +89,7 @@ export const MUTATIONS = [
   one('a terminal prints as fast as it is read', 'src/agent-run/terminal-hub.ts', "if (!socket.write(frame('d', data))) take(false);", 'send(socket, data);', 'server/terminal'),
   one('a terminal draws and no more', 'src/server/terminal.ts', 'show(terminal, drawn(data))', 'show(terminal, data)', 'server/terminal'),
   // What is taken.
-  one('a merge is of what was shown', 'src/tasks/shown-changes.ts', '  if (shown.id === id) return;', "  if (id !== '') return;", 'server/changes'),
+  one('a merge is of what was shown', 'src/results/change-set.ts', '  if (shown.id === id) return;', "  if (id !== '') return;", 'server/changes'),
   // What the page makes of words.
   one('page: controls are seen', 'web/src/text/clean.ts', 'const shown = sanitizer.push(given) + sanitizer.end();', 'const shown = given;', WORDS, LOOK),
   one('page: controls in names are seen', 'web/src/text/clean.ts', 'const line = visible(text.length > most ? text.slice(0, most) : text);', 'const line = text.length > most ? text.slice(0, most) : text;', WORDS, LOOK, 'web/review-hostile'),
@@ -106,9 +106,9 @@ export const MUTATIONS = [
   one('page: names of the language', 'web/src/task/fold.ts', 'Object.hasOwn(READ, event.type) ? READ[event.type]?.(event) : undefined', 'READ[event.type]?.(event)', WORDS),
   one('errors on a terminal', 'src/cli/error-text.ts', '  return sanitizer.push(text) + sanitizer.end();', '  return text + sanitizer.end();', 'attacks/words'),
   // Bringing work out, where a test of its own shows it better than the battery.
-  one('road: files have an end', 'src/tasks/agent-tree.ts', '  if (large !== undefined)', '  if (large === null)', 'bring-out'),
-  one('road: pipes in a copy', 'src/tasks/agent-tree.ts', 'refused: pipesForRules(task.paths.copy) }', 'refused: [] }', 'bring-out'),
-  one('road: pipes while packing', 'src/tasks/bring-out.ts', '      cover: found.pipes,\n', '', 'bring-out'),
-  one('road: a pipe in place of HEAD', 'src/tasks/agent-tree.ts', '[ -f ${AGENT_GIT}/HEAD ]', 'true', 'bring-out'),
-  one('road: a branch that is not ours', 'src/tasks/bring-out.ts', 'if (current !== null && !move.ours.includes(current))', "if (current === '')", 'bring-out'),
+  one('road: files have an end', 'src/results/agent-tree.ts', '  if (large !== undefined)', '  if (large === null)', 'bring-out'),
+  one('road: pipes in a copy', 'src/results/agent-tree.ts', 'refused: pipesForRules(task.paths.copy) }', 'refused: [] }', 'bring-out'),
+  one('road: pipes while packing', 'src/results/bring-out.ts', '      cover: found.pipes,\n', '', 'bring-out'),
+  one('road: a pipe in place of HEAD', 'src/results/agent-tree.ts', '[ -f ${AGENT_GIT}/HEAD ]', 'true', 'bring-out'),
+  one('road: a branch that is not ours', 'src/results/bring-out.ts', 'if (current !== null && !move.ours.includes(current))', "if (current === '')", 'bring-out'),
 ];

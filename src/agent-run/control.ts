@@ -13,7 +13,7 @@ import { appendEvent } from '../store/events.ts';
 import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { agentOf } from './plan-agent.ts';
 import { holdTask, lockTask, taskNotFound } from '../store/task-lock.ts';
-import { keepBranchAs } from '../tasks/task-branch.ts';
+import { keepBranchAs } from '../results/task-branch.ts';
 import { putMessage, waitingMessages, withdrawMessage, type WaitingMessage } from './inbox.ts';
 import { firstRun, spawnRunner } from './start.ts';
 import { stopChecks } from './stop-checks.ts';

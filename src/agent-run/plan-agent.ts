@@ -10,7 +10,7 @@ import type { Goal, RunFile } from '../protocol/task.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { findProgram, type AgentProgram } from '../agent-setup/programs.ts';
-import type { BringOutDetails } from '../tasks/bring-out.ts';
+import type { BringOutDetails } from '../results/bring-out.ts';
 import { findSignIn, signInNeeded, type FoundSignIn } from '../agent-setup/credentials.ts';
 import { prepareLayers, type LayersWish, type PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { ENDPOINT_PORT } from '../run/network/plan-network.ts';

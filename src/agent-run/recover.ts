@@ -4,7 +4,7 @@ import { isUnderWay } from '../protocol/run-state.ts';
 import { appendEvent } from '../store/events.ts';
 import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { agentOf, authorOf } from './plan-agent.ts';
-import { bringOut, type BroughtOut } from '../tasks/bring-out.ts';
+import { bringOut, type BroughtOut } from '../results/bring-out.ts';
 import { holdTask } from '../store/task-lock.ts';
 import type { World } from '../run/host-context.ts';
 

@@ -1,12 +1,12 @@
 // cli/after-run.ts: a sandbox has ended with changes: ask about them now, or say how to.
 import { AgsError } from '../protocol/errors.ts';
 import { readTask } from '../store/tasks.ts';
-import { openReview, type Review } from '../tasks/review.ts';
+import { openReview, type Review } from '../results/review.ts';
 import { errorText } from './error-text.ts';
 import { LOOKING, meanwhile } from './meanwhile.ts';
 import { count } from './format.ts';
 import type { Context } from './verb.ts';
-import { riskyPatterns } from '../tasks/risky-patterns.ts';
+import { riskyPatterns } from '../results/risky-patterns.ts';
 
 /** The command has ended as it did, whatever becomes of its changes: they stay in the task. */
 export async function afterRun(taskId: string, review: 'ask' | 'later', ctx: Context): Promise<void> {

@@ -8,7 +8,7 @@ import type { Change } from '../protocol/changes.ts';
 import { visible } from '../lib/sanitize.ts';
 import { formatSize } from '../lib/units.ts';
 import { readBlob } from '../git/staging/staging.ts';
-import type { Review } from '../tasks/review.ts';
+import type { Review } from '../results/review.ts';
 import type { Paint } from './colour.ts';
 import { widthOf } from './format.ts';
 import { changeLine, paintDiff, readDiff, reasonLines } from './show-change.ts';

@@ -4,7 +4,7 @@ import { EXIT } from '../protocol/errors.ts';
 import type { AppliedChange } from '../review/journal.ts';
 import { visible } from '../lib/sanitize.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { openReview, type Review } from '../tasks/review.ts';
+import { openReview, type Review } from '../results/review.ts';
 import { LOOKING, meanwhile } from './meanwhile.ts';
 import { createPaint } from './colour.ts';
 import { count } from './format.ts';

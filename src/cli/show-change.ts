@@ -4,7 +4,7 @@ import type { Change } from '../protocol/changes.ts';
 import { createSanitizer, visible } from '../lib/sanitize.ts';
 import { formatSize } from '../lib/units.ts';
 import { diffBlobs, readBlob, storeBlob } from '../git/staging/staging.ts';
-import type { Review } from '../tasks/review.ts';
+import type { Review } from '../results/review.ts';
 import type { Paint } from './colour.ts';
 
 const WORDS: Readonly<Record<Change['kind'], string>> = {

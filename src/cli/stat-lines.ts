@@ -1,7 +1,7 @@
 // cli/stat-lines.ts: one line for each change, with how much it is, and what they are together.
 import type { Change } from '../protocol/changes.ts';
-import type { Review } from '../tasks/review.ts';
-import { countShown, shownOf } from '../tasks/shown-changes.ts';
+import type { Review } from '../results/review.ts';
+import { countShown, shownOf } from '../results/change-set.ts';
 import type { Paint } from './colour.ts';
 import { count } from '../lib/units.ts';
 import { changeLine } from './show-change.ts';

@@ -17,7 +17,7 @@ export async function hasChanges(
         existsSync(paths.upper) &&
         readdirSync(paths.upper).some((name) => name !== '.git' || plan.project.repository === null)
       );
-    const { listCopy } = await import('../tasks/list-copy.ts');
+    const { listCopy } = await import('../results/list-copy.ts');
     const listing = listCopy({
       copy: paths.copy,
       original: plan.layers?.map(({ path }) => path) ?? [plan.project.root],

@@ -1,6 +1,6 @@
 // server/change-cache.ts: sets of changes that were shown, for as long as somebody asks for their files. They never change: their id
 // stands for what is in them.
-import type { ShownChanges } from '../tasks/shown-changes.ts';
+import type { ShownChanges } from '../results/change-set.ts';
 
 export interface ChangeCache {
   keep(task: string, shown: ShownChanges): void;

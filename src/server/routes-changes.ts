@@ -26,7 +26,7 @@ import {
   sinceViewed,
   type ShownChanges,
   type ShownFile,
-} from '../tasks/shown-changes.ts';
+} from '../results/change-set.ts';
 import { resolveTask } from '../tasks/resolve.ts';
 import { bothSides } from '../tasks/both-sides.ts';
 import { undoMerge } from '../tasks/undo.ts';

@@ -2,7 +2,7 @@
 import type { MergeTask } from '../protocol/api/review.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { TreeRequest } from '../tasks/merge-tree.ts';
-import { riskyPatterns } from '../tasks/risky-patterns.ts';
+import { riskyPatterns } from '../results/risky-patterns.ts';
 import type { Desk } from './route.ts';
 
 type Taking = Pick<(typeof MergeTask)['_output'], 'changes' | 'files' | 'besides' | 'into' | 'create'>;

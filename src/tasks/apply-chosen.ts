@@ -5,11 +5,11 @@ import type { Change } from '../protocol/changes.ts';
 import { mergeText } from '../git/staging/merge-text.ts';
 import { readBlob } from '../git/staging/staging.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { chooseChanges, type Chosen, type ChosenChange } from './chosen.ts';
-import { list } from './move-files.ts';
-import { openReview } from './review.ts';
-import { riskyPatterns } from './risky-patterns.ts';
-import { showChanges, shownOf } from './shown-changes.ts';
+import { chooseChanges, type Chosen, type ChosenChange } from '../results/chosen-changes.ts';
+import { list } from '../results/move-files.ts';
+import { openReview } from '../results/review.ts';
+import { riskyPatterns } from '../results/risky-patterns.ts';
+import { showChanges, shownOf } from '../results/change-set.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface AppliedChosen {

@@ -4,8 +4,8 @@ import type { Change } from '../protocol/changes.ts';
 import { covers, select } from '../review/selection.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { asDirectory, selectionProblem } from './merge-tree.ts';
-import { list } from './move-files.ts';
-import { openReview } from './review.ts';
+import { list } from '../results/move-files.ts';
+import { openReview } from '../results/review.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface Applied {

@@ -4,8 +4,8 @@ import { readRef } from '../git/owner-git.ts';
 import { listTree } from '../git/staging/staging.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { repositoryOf, targetOf } from './merge-tree.ts';
-import { shortName } from './move-files.ts';
-import { readFileText, type ShownFile } from './shown-changes.ts';
+import { shortName } from '../results/move-files.ts';
+import { readFileText, type ShownFile } from '../results/change-set.ts';
 import type { World } from '../run/host-context.ts';
 
 export async function bothSides(

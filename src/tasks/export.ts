@@ -17,7 +17,7 @@ import { packOut, pathsInHistory } from '../git/staging/pack-out.ts';
 import { createStaging } from '../git/staging/staging.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { beginTask, type StoredTask } from '../store/tasks.ts';
-import { readCapture } from './capture.ts';
+import { readCapture } from '../results/capture.ts';
 import { tellDiskTrouble } from '../run/disk-errors.ts';
 import { exportData, servicesWithData } from './export-data.ts';
 import { eventsOut, networkOut, zipped } from './export-history.ts';

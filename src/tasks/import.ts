@@ -12,7 +12,7 @@ import { createStaging, treeOf } from '../git/staging/staging.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { networkLogFile } from '../store/network-log.ts';
 import { beginTask, finishTask, readTask, taskIds, type StoredTask } from '../store/tasks.ts';
-import { captureFrom, type Counted } from './agent-capture.ts';
+import { captureFrom, type Counted } from '../results/agent-capture.ts';
 import { agentOf, authorOf } from '../agent-run/plan-agent.ts';
 import { judgeRules, type RuleWishes } from './carried-rules.ts';
 import { tellDiskTrouble } from '../run/disk-errors.ts';

@@ -244,7 +244,7 @@ async function isTouched({ task, run, paths }: StoredTask): Promise<boolean> {
       return existsSync(paths.upper) && readdirSync(paths.upper).some((name) => name !== '.git' || !task.git);
     // Until the copy is complete nothing runs in it, and it differs from the project only by what is still missing.
     if (run.state === 'preparing') return false;
-    const { listCopy } = await import('./list-copy.ts');
+    const { listCopy } = await import('../results/list-copy.ts');
     const hidden = new Set(run.hidden);
     const listing = listCopy({
       copy: paths.copy,

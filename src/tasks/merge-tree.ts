@@ -10,14 +10,14 @@ import { readRef } from '../git/owner-git.ts';
 import { isBlob, treeOf, writeTree } from '../git/staging/staging.ts';
 import { select, type SelectionError } from '../review/selection.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { subjectOf, userOf } from './bring-out.ts';
-import { captureChanges, type AgentResult } from './capture.ts';
-import { compareWithBase } from './changes.ts';
-import { chooseChanges, type Chosen } from './chosen.ts';
-import { list, shortName } from './move-files.ts';
+import { subjectOf, userOf } from '../results/bring-out.ts';
+import { captureChanges, type AgentResult } from '../results/capture.ts';
+import { compareWithBase } from '../results/changes.ts';
+import { chooseChanges, type Chosen } from '../results/chosen-changes.ts';
+import { list, shortName } from '../results/move-files.ts';
 import { repositoryAt } from '../run/project.ts';
-import { shownOf } from './shown-changes.ts';
-import { mergeBase } from './taken.ts';
+import { shownOf } from '../results/change-set.ts';
+import { mergeBase } from '../results/merge-base.ts';
 import type { World } from '../run/host-context.ts';
 
 /** What is to be taken, and where to. */

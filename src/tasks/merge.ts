@@ -15,7 +15,7 @@ import {
   type TreeRequest,
 } from './merge-tree.ts';
 import { carryOut, lockMerges, planMove, type PlannedMove } from './move-branch.ts';
-import { list, shortName } from './move-files.ts';
+import { list, shortName } from '../results/move-files.ts';
 import { settleState } from './settle-merge.ts';
 import type { World } from '../run/host-context.ts';
 

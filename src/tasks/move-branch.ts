@@ -24,7 +24,7 @@ import {
   type MergePaths,
   type MergeRecord,
 } from '../store/merges.ts';
-import { inTheWay, planFiles, sameEntry, shortName } from './move-files.ts';
+import { inTheWay, planFiles, sameEntry, shortName } from '../results/move-files.ts';
 import { settleRecord } from './settle-merge.ts';
 import type { World } from '../run/host-context.ts';
 

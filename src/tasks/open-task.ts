@@ -9,13 +9,13 @@ import { objectStores } from '../git/object-stores.ts';
 import { isSame, writeOpened } from '../git/opened.ts';
 import { readRef } from '../git/owner-git.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { branchOf } from './bring-out.ts';
-import { readCapture } from './capture.ts';
-import { compareWithBase } from './changes.ts';
+import { branchOf } from '../results/bring-out.ts';
+import { readCapture } from '../results/capture.ts';
+import { compareWithBase } from '../results/changes.ts';
 import { writeDevContainer, type DevContainerWish } from '../images/devcontainer/devcontainer.ts';
 import { openedDirectory } from './opened-directory.ts';
 import { repositoryAt } from '../run/project.ts';
-import { riskyPatterns } from './risky-patterns.ts';
+import { riskyPatterns } from '../results/risky-patterns.ts';
 import { requireAgent } from '../agent-run/control.ts';
 import type { World } from '../run/host-context.ts';
 

@@ -66,7 +66,7 @@ export async function removeFiles(
 
 async function branchesOf(world: World, entry: TaskEntry): Promise<string[]> {
   if (entry.kind !== 'whole' || entry.stored.task.goal === undefined) return [];
-  const { removeBranches } = await import('./task-branch.ts');
+  const { removeBranches } = await import('../results/task-branch.ts');
   return removeBranches(world, entry.stored);
 }
 

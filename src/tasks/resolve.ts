@@ -9,14 +9,14 @@ import { mergeTrees } from '../git/staging/merge-trees.ts';
 import { moveRef, readRef, sendPack } from '../git/owner-git.ts';
 import { treeOf } from '../git/staging/staging.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { branchOf, userOf } from './bring-out.ts';
+import { branchOf, userOf } from '../results/bring-out.ts';
 import { agentText } from '../agent-run/fork.ts';
 import { findSides } from './merge-tree.ts';
-import { shortName } from './move-files.ts';
+import { shortName } from '../results/move-files.ts';
 import { requireAgent } from '../agent-run/control.ts';
 import { startTasks } from '../agent-run/start.ts';
-import { mergeBase } from './taken.ts';
-import { BEGUN } from './task-branch.ts';
+import { mergeBase } from '../results/merge-base.ts';
+import { BEGUN } from '../results/task-branch.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface ResolveWish {

@@ -10,11 +10,11 @@ import { mergeTrees } from '../git/staging/merge-trees.ts';
 import { readRef } from '../git/owner-git.ts';
 import { createStaging, treeOf } from '../git/staging/staging.ts';
 import { makePlace, mergePaths, readMerges, standing, type MergeRecord, type NumberedMerge } from '../store/merges.ts';
-import { userOf } from './bring-out.ts';
+import { userOf } from '../results/bring-out.ts';
 import { tellDiskTrouble } from '../run/disk-errors.ts';
 import { repositoryOf } from './merge-tree.ts';
 import { carryOut, lockMerges, planMove } from './move-branch.ts';
-import { list, shortName } from './move-files.ts';
+import { list, shortName } from '../results/move-files.ts';
 import { repositoryAt } from '../run/project.ts';
 import type { World } from '../run/host-context.ts';
 

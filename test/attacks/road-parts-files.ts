@@ -22,7 +22,7 @@ import type * as Names from '../../src/review/names.ts';
 import type * as Opaque from '../../src/review/opaque.ts';
 import type * as Selection from '../../src/review/selection.ts';
 import type * as Upper from '../../src/review/upper.ts';
-import type * as AgentIndex from '../../src/tasks/agent-index.ts';
+import type * as AgentIndex from '../../src/results/agent-index.ts';
 import { allowed, type PartAttempt } from './parts.ts';
 
 const HOSTILE_NAMES =

@@ -14,7 +14,7 @@ import type * as ObjectStores from '../../src/git/object-stores.ts';
 import type * as OwnerGit from '../../src/git/owner-git.ts';
 import type * as PrivateGit from '../../src/git/private-git.ts';
 import type * as Staging from '../../src/git/staging/staging.ts';
-import type * as LeftOut from '../../src/tasks/left-out.ts';
+import type * as LeftOut from '../../src/results/compare-names.ts';
 import { blob, commit, makePack, objectId, tree, type PackObject } from '../hostile-pack.ts';
 import type { Use } from './mutated-source.ts';
 import { allowed, type PartAttempt } from './parts.ts';

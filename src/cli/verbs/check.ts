@@ -22,7 +22,7 @@ const verb: Verb = {
   },
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
-    const { riskyPatterns } = await import('../../tasks/risky-patterns.ts');
+    const { riskyPatterns } = await import('../../results/risky-patterns.ts');
     const { runChecksHere, tellChecks } = await import('../run-checks.ts');
     const { values } = args;
     const task = await findTask(ctx.world, args.positionals[0], {

@@ -1,7 +1,7 @@
 // cli/verbs/diff.ts: `ags diff [task] [paths...]`.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import type { StoredTask } from '../../store/tasks.ts';
-import type { Review } from '../../tasks/review.ts';
+import type { Review } from '../../results/review.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
@@ -71,12 +71,12 @@ export default verb;
 type Shown = Pick<Review, 'task' | 'compared'> & Disposable;
 
 async function open(ctx: Context, task: StoredTask): Promise<Shown> {
-  const { openReview } = await import('../../tasks/review.ts');
-  const { riskyPatterns } = await import('../../tasks/risky-patterns.ts');
+  const { openReview } = await import('../../results/review.ts');
+  const { riskyPatterns } = await import('../../results/risky-patterns.ts');
   const risky = await riskyPatterns(ctx.world, task.task.project);
   if (task.task.kind !== 'agent') return openReview(ctx.world, task, { risky });
-  const { captureChanges } = await import('../../tasks/capture.ts');
-  const { compareWithBase } = await import('../../tasks/changes.ts');
+  const { captureChanges } = await import('../../results/capture.ts');
+  const { compareWithBase } = await import('../../results/changes.ts');
   const capture = await captureChanges(ctx.world, task, { withIgnored: false });
   return {
     task,

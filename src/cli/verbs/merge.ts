@@ -32,7 +32,7 @@ const verb: Verb = {
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
     const { mergeRules } = await import('../../tasks/merge-checks.ts');
-    const { riskyPatterns } = await import('../../tasks/risky-patterns.ts');
+    const { riskyPatterns } = await import('../../results/risky-patterns.ts');
     const { meanwhile } = await import('../meanwhile.ts');
     const { values } = args;
     if (values['squash'] === true && values['keep-commits'] === true)

@@ -39,7 +39,7 @@ const verb: Verb = {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
       work: true,
     });
-    const { riskyPatterns } = await import('../../tasks/risky-patterns.ts');
+    const { riskyPatterns } = await import('../../results/risky-patterns.ts');
     const risky = await riskyPatterns(ctx.world, task.task.project);
     const flagged = ['accept', 'accept-all', 'risky', 'discard', 'discard-all', 'ignored'].some(
       (name) => args.values[name] !== undefined,
@@ -60,7 +60,7 @@ async function reviewByFlags(
   ctx: Context,
   flagged: boolean,
 ): Promise<number> {
-  const { openReview } = await import('../../tasks/review.ts');
+  const { openReview } = await import('../../results/review.ts');
   const { select } = await import('../../review/selection.ts');
   const { count } = await import('../format.ts');
   const { describe, summary } = await import('../review-session.ts');
@@ -108,7 +108,7 @@ async function reviewByFlags(
 }
 
 async function showChanges(
-  review: import('../../tasks/review.ts').Review,
+  review: import('../../results/review.ts').Review,
   ctx: Context,
   say: (text: string) => void,
   count: (n: number, noun: string) => string,

@@ -1,11 +1,11 @@
-// tasks/chosen.ts: from the numbers of files and hunks that somebody chose to changes that can be taken.
+// results/chosen-changes.ts: from the numbers of files and hunks that somebody chose to changes that can be taken.
 // Invariant: what is chosen refers to one set of changes by its id; a part of a file is made from what was shown, by us.
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
 import { diffBytes, readBlob, storeBlob } from '../git/staging/staging.ts';
 import { readHunks, withHunks } from '../review/hunks.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { requireShown, type ShownChanges, type ShownFile } from './shown-changes.ts';
+import { requireShown, type ShownChanges, type ShownFile } from './change-set.ts';
 
 export interface Chosen {
   /** The id of the changes that were shown. */

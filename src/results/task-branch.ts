@@ -1,4 +1,4 @@
-// tasks/task-branch.ts: the branch of a task in the user's repository, once its run is over: kept under another name, or removed.
+// results/task-branch.ts: the branch of a task in the user's repository, once its run is over: kept under another name, or removed.
 // Invariant: only while it is where we put it; a branch that the user has moved is the user's.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// tasks/bring-out.ts: what an agent did, committed or not, onto the branch ags/<task> of the user's repository.
+// results/bring-out.ts: what an agent did, committed or not, onto the branch ags/<task> of the user's repository.
 // Invariant: objects leave the sandbox as one checked pack, are looked at in our own staging, and only then reach the repository,
 // named by full id. HEAD, index, work tree and every other ref of the user stay as they are. Whatever fails, the
 // task keeps the work, and it can be tried again.

@@ -1,4 +1,4 @@
-// tasks/taken.ts: what the work of a task is compared with when it is merged: the commit it began with or, once a branch has some of
+// results/merge-base.ts: what the work of a task is compared with when it is merged: the commit it began with or, once a branch has some of
 // it, what that branch was given. An agent that goes on after a merge would otherwise be in conflict with its own work.
 // Invariant: an earlier merge counts only if it stands, its commit is part of the branch, and it took from the same run of the same task,
 // whose name another may have had before: else this merge would take away what the earlier one brought, or leave out what is there no longer.

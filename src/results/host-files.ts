@@ -1,4 +1,4 @@
-// tasks/host-files.ts: the user's own files, as far as a sandbox touched them, put into staging to compare with.
+// results/host-files.ts: the user's own files, as far as a sandbox touched them, put into staging to compare with.
 // Invariant: no file is in memory as a whole. A very large one is not copied either: it is compared by its size and hash.
 import { createHash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// tasks/changes.ts: what was captured, compared with the user's files as they are now.
+// results/changes.ts: what was captured, compared with the user's files as they are now.
 // Invariant: computed afresh for every review from the captured tree and the host's present files, so a file that was taken
 // is no longer a change, and a file the user has edited meanwhile is never overwritten unseen.
 import { createHash } from 'node:crypto';
@@ -16,7 +16,7 @@ import { compilePatterns } from '../config/patterns.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { Capture } from './capture.ts';
 import { stageHostFiles, TOO_LARGE } from './host-files.ts';
-import { findTouched, UNTOUCHED, type Touched } from './touched.ts';
+import { findTouched, UNTOUCHED, type Touched } from './user-edits.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface Compared {

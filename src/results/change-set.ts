@@ -1,4 +1,4 @@
-// tasks/shown-changes.ts: the changes of a task as somebody looks at them, under an id that stands for exactly this content.
+// results/change-set.ts: the changes of a task as somebody looks at them, under an id that stands for exactly this content.
 // Invariant: files are named by their number in it; whoever decides about it later carries the id, and is refused if it is another.
 import { createHash } from 'node:crypto';
 import { AgsError } from '../protocol/errors.ts';
@@ -15,7 +15,7 @@ import { compareWithBase, type Compared } from './changes.ts';
 import { repositoryAt } from '../run/project.ts';
 import { openReview } from './review.ts';
 import { riskyPatterns } from './risky-patterns.ts';
-import { mergeBase } from './taken.ts';
+import { mergeBase } from './merge-base.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface ShownFile {

@@ -1,4 +1,4 @@
-// tasks/list-copy.ts: what changed in a copied workspace, in the same words as an overlay's upper.
+// results/list-copy.ts: what changed in a copied workspace, in the same words as an overlay's upper.
 // The copy carries the times of the originals, so a file that was not written has the same size and time.
 // A change on the host since then shows as a write here too; comparing contents sorts that out afterwards.
 import { lstatSync, readdirSync, type BigIntStats } from 'node:fs';

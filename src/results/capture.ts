@@ -1,4 +1,4 @@
-// tasks/capture.ts: take what a finished sandbox changed out of it, as git objects in our own staging repository.
+// results/capture.ts: take what a finished sandbox changed out of it, as git objects in our own staging repository.
 // Invariant: the host reads names and types by descriptor and nothing else; ignore rules, extended attributes and file
 // contents are read by programs in a throw-away sandbox, and contents come out as a checked pack only.
 import { existsSync, lstatSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { opaqueProbe, parseOpaque } from '../review/opaque.ts';
 import { listUpper, upperDirectories, UPPER_LIMITS, type UpperListing } from '../review/upper.ts';
 import { INSIDE } from '../sandbox/spec/plan-inspection.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { leftOut } from './left-out.ts';
+import { leftOut } from './compare-names.ts';
 import { listCopy } from './list-copy.ts';
 import { openQuestions, type Ask } from '../run/inspection.ts';
 import { repositoryAt } from '../run/project.ts';

@@ -1,4 +1,4 @@
-// tasks/agent-capture.ts: an agent's result in the form that a review reads: the changed files as a tree, and what is gone.
+// results/agent-capture.ts: an agent's result in the form that a review reads: the changed files as a tree, and what is gone.
 import type { Refusal } from '../protocol/changes.ts';
 import { countLines, diffTrees, goneDirectories, listTree, writeTree } from '../git/staging/staging.ts';
 import type { TaskPaths } from '../store/layout.ts';

@@ -1,4 +1,4 @@
-// tasks/move-files.ts: what has to be done in a work tree when the branch that is checked out there moves.
+// results/move-files.ts: what has to be done in a work tree when the branch that is checked out there moves.
 // Invariant: every file that would be written is, in the index and in the work tree, what the branch says, or is already what it is to be.
 // Otherwise nothing is planned, and the files are named.
 import { AgsError } from '../protocol/errors.ts';
@@ -9,7 +9,7 @@ import { diffTrees, goneDirectories, listTree, type TreeEntry } from '../git/sta
 import type { WorkTree } from '../git/work-trees.ts';
 import type { PlannedChange } from '../review/journal.ts';
 import type { IndexStep, MergeRecord } from '../store/merges.ts';
-import { readContents, type ContentOf } from './contents.ts';
+import { readContents, type ContentOf } from './read-contents.ts';
 import { stageHostFiles } from './host-files.ts';
 
 export async function planFiles(

@@ -1,4 +1,4 @@
-// tasks/agent-index.ts: which files of an agent's workspace make up its work, and which do not. Pure.
+// results/agent-index.ts: which files of an agent's workspace make up its work, and which do not. Pure.
 // Names are bytes here, one character for each: what is not UTF-8 must be named to be left out.
 import { isUtf8 } from 'node:buffer';
 import type { Refusal } from '../protocol/changes.ts';

@@ -1,4 +1,4 @@
-// tasks/touched.ts: which of the files that a sandbox changed did the user change as well?
+// results/user-edits.ts: which of the files that a sandbox changed did the user change as well?
 import { lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { baseFiles, type BaseFile } from '../git/base-files.ts';

@@ -1,4 +1,4 @@
-// tasks/review.ts: one review of one task: see the changes, take some, throw some away, leave the rest.
+// results/review.ts: one review of one task: see the changes, take some, throw some away, leave the rest.
 // Invariant: done under the task's lock. What is taken is exactly what was shown; a file that has moved on since then is
 // left alone and reported. A task with nothing left to decide is gone, unless it is an agent's.
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { ancestors } from '../review/order.ts';
 import { appendEvent } from '../store/events.ts';
 import { removeTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { captureChanges } from './capture.ts';
-import { readContents, type ContentOf } from './contents.ts';
+import { readContents, type ContentOf } from './read-contents.ts';
 import { tellDiskTrouble } from '../run/disk-errors.ts';
 import { compareWithHost, type Compared } from './changes.ts';
 import { holdTask } from '../store/task-lock.ts';

@@ -1,4 +1,4 @@
-// tasks/contents.ts: the bytes of many files in staging, for writing them.
+// results/read-contents.ts: the bytes of many files in staging, for writing them.
 import { readBlob, readBlobs } from '../git/staging/staging.ts';
 
 /** The bytes, or where to get them. */

@@ -1,4 +1,4 @@
-// tasks/left-out.ts: compare what came out of a sandbox with what was asked for.
+// results/compare-names.ts: compare what came out of a sandbox with what was asked for.
 // Invariant: whoever has taken over the git in there cannot give files, kinds or sizes that the host did not see itself.
 import { AgsError } from '../protocol/errors.ts';
 import type { Refusal } from '../protocol/changes.ts';

@@ -1,4 +1,4 @@
-// tasks/count-risky.ts: how many of the files that an agent changed can run code, so that a list can say it before anybody has looked.
+// results/count-risky.ts: how many of the files that an agent changed can run code, so that a list can say it before anybody has looked.
 import type { StoredTask } from '../store/tasks.ts';
 import { readCapture } from './capture.ts';
 import { compareWithBase } from './changes.ts';

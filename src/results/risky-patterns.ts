@@ -1,4 +1,4 @@
-// tasks/risky-patterns.ts: which further paths a project's configuration names as risky.
+// results/risky-patterns.ts: which further paths a project's configuration names as risky.
 import { AgsError } from '../protocol/errors.ts';
 import { loadConfig } from '../config/load.ts';
 import { configInput, type World } from '../run/host-context.ts';

@@ -1,4 +1,4 @@
-// tasks/agent-tree.ts: what an agent left, committed or not, as one tree; asked of git in a throw-away sandbox.
+// results/agent-tree.ts: what an agent left, committed or not, as one tree; asked of git in a throw-away sandbox.
 // Invariant: the host lists names and types by descriptor. The agent's git directory is read inside only, through a git directory
 // of ours with settings of ours; nothing of the agent's is written, so it finds its work as it left it.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

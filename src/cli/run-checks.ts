@@ -4,7 +4,7 @@ import { visible } from '../lib/sanitize.ts';
 import { formatDuration } from '../lib/units.ts';
 import { checkLogPath } from '../store/checks.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { openChecks, type ChecksRequest } from '../tasks/checks.ts';
+import { openChecks, type ChecksRequest } from '../merge/checks.ts';
 import { createPaint } from './colour.ts';
 import { count, shellLine, table } from './format.ts';
 import { LOOKING, meanwhile } from './meanwhile.ts';

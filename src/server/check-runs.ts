@@ -2,7 +2,7 @@
 // Invariant: they end with the server, and so does all that they made.
 import { AgsError } from '../protocol/errors.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { openChecks, type ChecksRequest } from '../tasks/checks.ts';
+import { openChecks, type ChecksRequest } from '../merge/checks.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface CheckRuns {

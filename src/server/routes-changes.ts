@@ -13,9 +13,9 @@ import {
 } from '../protocol/api/review.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { applyChosen } from '../tasks/apply-chosen.ts';
-import { openMerge } from '../tasks/merge.ts';
-import { checksFor, mergeRules, needsChecks, requirePassed } from '../tasks/merge-checks.ts';
+import { applyChosen } from '../merge/apply-chosen.ts';
+import { openMerge } from '../merge/merge.ts';
+import { checksFor, mergeRules, needsChecks, requirePassed } from '../merge/merge-checks.ts';
 import {
   countShown,
   foldedBecause,
@@ -27,9 +27,9 @@ import {
   type ShownChanges,
   type ShownFile,
 } from '../results/change-set.ts';
-import { resolveTask } from '../tasks/resolve.ts';
-import { bothSides } from '../tasks/both-sides.ts';
-import { undoMerge } from '../tasks/undo.ts';
+import { resolveTask } from '../merge/resolve.ts';
+import { bothSides } from '../merge/both-sides.ts';
+import { undoMerge } from '../merge/undo.ts';
 import type { World } from '../run/host-context.ts';
 import { patchText } from './patch-text.ts';
 import { Refusal } from './refusal.ts';

@@ -4,7 +4,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { ask } from '../tasks/running.ts';
 import { agentResumes } from '../agent-setup/about.ts';
 import { waitingFor } from '../agent-run/control.ts';
-import { hasMerge } from '../tasks/undo.ts';
+import { hasMerge } from '../merge/undo.ts';
 import type { World } from '../run/host-context.ts';
 import type { Card } from './card.ts';
 

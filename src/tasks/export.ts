@@ -24,7 +24,7 @@ import { eventsOut, networkOut, zipped } from './export-history.ts';
 import { writeJournal } from './import-journal.ts';
 import { describeExport, leftOut, type Work } from './export-manifest.ts';
 import { hiddenAmong } from '../workspace/prepare-snapshot.ts';
-import { repositoryOf } from './merge-tree.ts';
+import { repositoryOf } from '../merge/merge-tree.ts';
 import { toPortable } from './portable-text.ts';
 import { isLive, requireAgent } from '../agent-run/control.ts';
 import { configInput, sandboxUser, type World } from '../run/host-context.ts';

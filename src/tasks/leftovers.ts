@@ -90,7 +90,7 @@ export async function mergeItems(world: World): Promise<CleanupItem[]> {
       bytes: 0,
       losesWork: false,
       async remove() {
-        const { recoverMoves } = await import('./move-branch.ts');
+        const { recoverMoves } = await import('../merge/move-branch.ts');
         return recoverMoves(world, [mergesAt(dir)]);
       },
     }));

@@ -81,7 +81,7 @@ export interface Listing {
 export async function listTasks(world: World, options: { all: boolean; size: boolean }): Promise<Listing> {
   const project = await currentProject(world);
   const cutOff = pendingMerges(world.stateDir);
-  if (cutOff.length > 0) await (await import('./move-branch.ts')).recoverMoves(world, cutOff);
+  if (cutOff.length > 0) await (await import('../merge/move-branch.ts')).recoverMoves(world, cutOff);
   // A task that is just being made, or removed, is nobody's business yet; `ags cleanup` knows when it is too old for that.
   const entries = (await readEntries(world.stateDir)).filter((entry) => entry.kind !== 'partial');
   const here = entries.filter((entry) => project === null || projectOf(entry) === project);

@@ -15,7 +15,7 @@ const verb: Verb = {
   },
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
-    const { applyTask } = await import('../../tasks/apply.ts');
+    const { applyTask } = await import('../../merge/apply.ts');
     const { riskyPatterns } = await import('../../results/risky-patterns.ts');
     const { count, shellQuote } = await import('../format.ts');
     const { visible } = await import('../../lib/sanitize.ts');

@@ -1,8 +1,8 @@
 // cli/verbs/merge.ts: `ags merge [task] [paths...]`.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import type { StoredTask } from '../../store/tasks.ts';
-import type { Merge, MergePlan, MergeRequest } from '../../tasks/merge.ts';
-import type { MergeRules } from '../../tasks/merge-checks.ts';
+import type { Merge, MergePlan, MergeRequest } from '../../merge/merge.ts';
+import type { MergeRules } from '../../merge/merge-checks.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
@@ -31,7 +31,7 @@ const verb: Verb = {
   },
   async run(args, ctx) {
     const { findTask } = await import('../../tasks/find-task.ts');
-    const { mergeRules } = await import('../../tasks/merge-checks.ts');
+    const { mergeRules } = await import('../../merge/merge-checks.ts');
     const { riskyPatterns } = await import('../../results/risky-patterns.ts');
     const { meanwhile } = await import('../meanwhile.ts');
     const { values } = args;
@@ -81,8 +81,8 @@ async function openChecked(
   request: MergeRequest,
   { check, rules, quiet }: { check: boolean; rules: MergeRules; quiet: boolean },
 ): Promise<Merge | number> {
-  const { openMerge } = await import('../../tasks/merge.ts');
-  const { havePassed } = await import('../../tasks/merge-checks.ts');
+  const { openMerge } = await import('../../merge/merge.ts');
+  const { havePassed } = await import('../../merge/merge-checks.ts');
   const { LOOKING, meanwhile } = await import('../meanwhile.ts');
   const first = await meanwhile(ctx, LOOKING, openMerge(ctx.world, task, request));
   const { tree, to } = first.plan;
@@ -105,7 +105,7 @@ async function openChecked(
 }
 
 async function show(plan: MergePlan, task: StoredTask, rules: MergeRules, ctx: Context): Promise<void> {
-  const { checksFor } = await import('../../tasks/merge-checks.ts');
+  const { checksFor } = await import('../../merge/merge-checks.ts');
   const { age } = await import('../format.ts');
   const { changeLine } = await import('../show-change.ts');
   const { createPaint } = await import('../colour.ts');

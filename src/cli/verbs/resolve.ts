@@ -22,7 +22,7 @@ const verb: Verb = {
     if (name === undefined || more.length > 0)
       throw new AgsError('usage.invalid', 'Whose conflicts should be resolved?', { hint: 'ags resolve <task>' });
     const { findTask } = await import('../../tasks/find-task.ts');
-    const { resolveTask } = await import('../../tasks/resolve.ts');
+    const { resolveTask } = await import('../../merge/resolve.ts');
     const { task, conflicts } = await resolveTask(ctx.world, await findTask(ctx.world, name), {
       into: args.values['into'] as string | undefined,
       agent: args.values['agent'] as string | undefined,

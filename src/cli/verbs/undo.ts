@@ -11,7 +11,7 @@ const verb: Verb = {
   options: { json: { type: 'boolean', about: 'what was done, as JSON' } },
   async run(args, ctx) {
     const { currentProject } = await import('../../tasks/entries.ts');
-    const { undoMerge } = await import('../../tasks/undo.ts');
+    const { undoMerge } = await import('../../merge/undo.ts');
     const { visible } = await import('../../lib/sanitize.ts');
     const { meanwhile } = await import('../meanwhile.ts');
     const name = args.positionals[0];

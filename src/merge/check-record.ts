@@ -1,4 +1,4 @@
-// tasks/check-keeper.ts: the record of checks, in the hands of the process that runs them: what is set here is in checks.json.
+// merge/check-record.ts: the record of checks, in the hands of the process that runs them: what is set here is in checks.json.
 import type { CheckRecord, ChecksFile } from '../protocol/checks.ts';
 import { ownIdentity } from '../lib/process/liveness.ts';
 import type { ChecksConfig } from '../config/effective.ts';

@@ -1,4 +1,4 @@
-// tasks/check-run.ts: one check: its command in a fresh sandbox over the merged tree, and what it prints, made harmless and kept within bounds.
+// merge/check-run.ts: one check: its command in a fresh sandbox over the merged tree, and what it prints, made harmless and kept within bounds.
 import type { Sandbox } from '../sandbox/backend.ts';
 import { taskPaths } from '../store/layout.ts';
 import { runClean } from '../exec/clean-run.ts';

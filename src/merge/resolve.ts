@@ -1,4 +1,4 @@
-// tasks/resolve.ts: a conflict handed to an agent: another task, whose files are both sides in one with git's marks between them.
+// merge/resolve.ts: a conflict handed to an agent: another task, whose files are both sides in one with git's marks between them.
 // Invariant: it begins on the branch that was to be merged into, so that what comes of it is reviewed and merged against that branch like
 // any other work. The original, its branch and the user's files stay as they are.
 import { AgsError } from '../protocol/errors.ts';

@@ -1,4 +1,4 @@
-// tasks/check-suggestions.ts: which checks a project could have, from its own files on the user's branch: never from what an agent wrote.
+// merge/check-suggestions.ts: which checks a project could have, from its own files on the user's branch: never from what an agent wrote.
 import { AgsError } from '../protocol/errors.ts';
 import { stagingGit } from '../git/host-git.ts';
 import { readRef } from '../git/owner-git.ts';

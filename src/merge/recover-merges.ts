@@ -1,4 +1,4 @@
-// tasks/settle-merge.ts: what a merge that is done, or was taken back, means for the task it came from.
+// merge/recover-merges.ts: what a merge that is done, or was taken back, means for the task it came from.
 import { advance } from '../protocol/run-state.ts';
 import { appendEvent } from '../store/events.ts';
 import { eachEvent } from '../store/follow-events.ts';

@@ -1,4 +1,4 @@
-// tasks/undo.ts: take a merge back.
+// merge/undo.ts: take a merge back.
 // Invariant: nothing that came after the merge is lost. If the branch is still where the merge put it, it goes back; otherwise a new
 // commit takes away what the merge brought, by a three-way merge that may find conflicts before anything has changed.
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// tasks/apply.ts: what a sandbox changed into the user's files, all that was asked for or nothing.
+// merge/apply.ts: what a sandbox changed into the user's files, all that was asked for or nothing.
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
 import { covers, select } from '../review/selection.ts';

@@ -1,4 +1,4 @@
-// tasks/apply-chosen.ts: files and hunks that somebody chose, into the user's files: all of them or nothing.
+// merge/apply-chosen.ts: files and hunks that somebody chose, into the user's files: all of them or nothing.
 // Invariant: what is written is what was shown, put together with what the user has changed since; where that cannot be, nothing is.
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';

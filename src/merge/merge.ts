@@ -1,4 +1,4 @@
-// tasks/merge.ts: put what an agent did onto a branch of the user's.
+// merge/merge.ts: put what an agent did onto a branch of the user's.
 // Invariant: computed from trees in our own staging, against the commit the task started from; files that can run code are taken only if
 // they were named; a conflict is found before anything has changed.
 import { AgsError } from '../protocol/errors.ts';
@@ -16,7 +16,7 @@ import {
 } from './merge-tree.ts';
 import { carryOut, lockMerges, planMove, type PlannedMove } from './move-branch.ts';
 import { list, shortName } from '../results/move-files.ts';
-import { settleState } from './settle-merge.ts';
+import { settleState } from './recover-merges.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface MergeRequest extends TreeRequest {

@@ -1,4 +1,4 @@
-// tasks/check-layers.ts: what checks stand on: exactly the tree that a branch would have after a merge, and what the project's setup commands
+// merge/check-layers.ts: what checks stand on: exactly the tree that a branch would have after a merge, and what the project's setup commands
 // add to it.
 // Invariant: what an agent wrote lies in a directory of these checks alone. Setup layers are shared by all tasks: one is used if nothing
 // that decides it was changed; otherwise the commands run here, over the merged tree, and what they leave goes with the checks.

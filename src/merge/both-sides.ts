@@ -1,4 +1,4 @@
-// tasks/both-sides.ts: of one file, what the branch and the task did to it since the task began: what a person needs to judge a conflict.
+// merge/both-sides.ts: of one file, what the branch and the task did to it since the task began: what a person needs to judge a conflict.
 import { AgsError } from '../protocol/errors.ts';
 import { readRef } from '../git/owner-git.ts';
 import { listTree } from '../git/staging/staging.ts';

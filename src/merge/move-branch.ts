@@ -1,4 +1,4 @@
-// tasks/move-branch.ts: move a branch of the user's from one commit to another, with the files of the work tree it is checked out in.
+// merge/move-branch.ts: move a branch of the user's from one commit to another, with the files of the work tree it is checked out in.
 // Invariant: all or nothing. Index entries, then files, then the branch, each step undone if a later one fails; the branch decides.
 // What is under way is on disk, so whoever comes next finishes it or takes it back. Nothing that the user has not committed
 // is overwritten: a file that is not what the branch says stops everything before anything has moved.
@@ -25,7 +25,7 @@ import {
   type MergeRecord,
 } from '../store/merges.ts';
 import { inTheWay, planFiles, sameEntry, shortName } from '../results/move-files.ts';
-import { settleRecord } from './settle-merge.ts';
+import { settleRecord } from './recover-merges.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface MergeLock extends Disposable {

@@ -1,4 +1,4 @@
-// tasks/checks.ts: the checks of a project on exactly what somebody has chosen of a task: the trial merge is made, and each command runs over
+// merge/checks.ts: the checks of a project on exactly what somebody has chosen of a task: the trial merge is made, and each command runs over
 // it in a fresh sandbox.
 // Invariant: what they say is about one tree, by its id, and is kept with it. Whatever happens, no process and no file of a sandbox is left,
 // and the record says how it ended; one process at a time runs checks of a task.
@@ -12,7 +12,7 @@ import type { ChecksConfig } from '../config/effective.ts';
 import { beginLayer, projectLayers, sweepUnfinished } from '../store/layers.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { prepareCheckLayers, type CheckLayers } from './check-layers.ts';
-import { createKeeper, type ChecksListener, type Keeper } from './check-keeper.ts';
+import { createKeeper, type ChecksListener, type Keeper } from './check-record.ts';
 import { runCheck } from './check-run.ts';
 import { noChecks } from './check-suggestions.ts';
 import { excludeLine } from '../workspace/prepare-snapshot.ts';

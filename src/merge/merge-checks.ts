@@ -1,4 +1,4 @@
-// tasks/merge-checks.ts: what the last checks say about a merge.
+// merge/merge-checks.ts: what the last checks say about a merge.
 // Invariant: they count for exactly the tree they ran on, whatever else is the same.
 import { AgsError } from '../protocol/errors.ts';
 import type { ChecksFile } from '../protocol/checks.ts';

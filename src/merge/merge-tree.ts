@@ -1,4 +1,4 @@
-// tasks/merge-tree.ts: what a branch would be after a merge, as a tree: for the merge itself, and for the checks before it.
+// merge/merge-tree.ts: what a branch would be after a merge, as a tree: for the merge itself, and for the checks before it.
 // Invariant: computed from trees in our own staging, against the commit the task started from or what the branch has of it already
 // (taken.ts); files that can run code are taken only if they were named; nothing of the user's is changed.
 import { AgsError } from '../protocol/errors.ts';

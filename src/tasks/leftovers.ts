@@ -7,7 +7,7 @@ import { lockHolder, tryLock } from '../lib/process/lock.ts';
 import { STAGE_PREFIX, tasksDir, type TaskPaths } from '../store/layout.ts';
 import { mergesAt, mergesDir } from '../store/merges.ts';
 import { MAKING, REMOVING } from '../store/tasks.ts';
-import { takeBackImport } from './import-journal.ts';
+import { takeBackImport } from '../transfer/import-journal.ts';
 import { sizeOf } from './list.ts';
 import { lockTask } from '../store/task-lock.ts';
 import { cutOffApplies, recoverApplies } from './remove.ts';

@@ -8,7 +8,7 @@ import type * as TreeArchive from '../../src/lib/tree-archive.ts';
 import type * as CarriedEvent from '../../src/protocol/carried-event.ts';
 import type * as Export from '../../src/protocol/export.ts';
 import type { MemberName } from '../../src/protocol/export.ts';
-import type * as ImportRead from '../../src/tasks/import-read.ts';
+import type * as ImportRead from '../../src/transfer/import-read.ts';
 import { createArchive } from '../../src/lib/archive.ts';
 import { tarHeader } from '../../src/lib/tar-header.ts';
 import { BOUND_LIES, MANIFEST_LIES } from '../portable/lies.ts';

@@ -21,7 +21,7 @@ const verb: Verb = {
     json: { type: 'boolean', about: 'what was written, as JSON' },
   },
   async run({ values, positionals }, ctx) {
-    const { exportTask } = await import('../../tasks/export.ts');
+    const { exportTask } = await import('../../transfer/export.ts');
     const { findTask } = await import('../../tasks/find-task.ts');
     const { formatSize } = await import('../../lib/units.ts');
     const { visible } = await import('../../lib/sanitize.ts');

@@ -1,7 +1,7 @@
 // cli/verbs/import.ts: `ags import <file>`.
 import { resolve } from 'node:path';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
-import type { Import } from '../../tasks/import.ts';
+import type { Import } from '../../transfer/import.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
@@ -25,7 +25,7 @@ const verb: Verb = {
       throw new AgsError('usage.invalid', path === undefined ? 'Which file?' : 'One file at a time.', {
         hint: 'ags import <file>',
       });
-    const { openImport } = await import('../../tasks/import.ts');
+    const { openImport } = await import('../../transfer/import.ts');
     const { visible } = await import('../../lib/sanitize.ts');
     const { meanwhile } = await import('../meanwhile.ts');
     const into = values['into'] as string | undefined;

@@ -1,4 +1,4 @@
-// tasks/import-objects.ts: the commits of an imported task, on the road that the work of an agent takes: a checked pack into staging,
+// transfer/import-objects.ts: the commits of an imported task, on the road that the work of an agent takes: a checked pack into staging,
 // limits, names and texts looked at there, and only then into the user's repository.
 import { AgsError } from '../protocol/errors.ts';
 import { MEMBERS } from '../protocol/export.ts';

@@ -1,4 +1,4 @@
-// tasks/import-data.ts: the data of services out of an exported task, as what they find when the task goes on.
+// transfer/import-data.ts: the data of services out of an exported task, as what they find when the task goes on.
 // Invariant: nothing here looks at what is in it. It is written one name at a time by descriptor, into a directory that is nobody's yet;
 // no link is made or followed, and nobody but the owner may read it.
 import { closeSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs';

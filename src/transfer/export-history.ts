@@ -1,4 +1,4 @@
-// tasks/export-history.ts: what a task did and said, and what it reached, as lines on their way into a file.
+// transfer/export-history.ts: what a task did and said, and what it reached, as lines on their way into a file.
 import { createReadStream, existsSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';

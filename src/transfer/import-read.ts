@@ -1,4 +1,4 @@
-// tasks/import-read.ts: a file that says it is an exported task, looked at before anything is made of it.
+// transfer/import-read.ts: a file that says it is an exported task, looked at before anything is made of it.
 // Invariant: anybody may have written it. Names come from a list, sizes are held against what is there, what is inflated is counted, and
 // nothing is believed that the schema does not know.
 import { createHash } from 'node:crypto';

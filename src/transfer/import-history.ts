@@ -1,4 +1,4 @@
-// tasks/import-history.ts: what a task did and said elsewhere, written down anew: own numbers, own chain, the name that it has here.
+// transfer/import-history.ts: what a task did and said elsewhere, written down anew: own numbers, own chain, the name that it has here.
 // Invariant: only events that ags itself writes, with the fields that they have; all else is counted and dropped.
 import { AgsError } from '../protocol/errors.ts';
 import { readCarriedEvent, type CarriedEvent } from '../protocol/carried-event.ts';

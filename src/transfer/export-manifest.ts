@@ -1,4 +1,4 @@
-// tasks/export-manifest.ts: what an export says about its task.
+// transfer/export-manifest.ts: what an export says about its task.
 import type { CarriedService, ExportManifest } from '../protocol/export.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
 import type { HashedMember } from '../lib/archive.ts';

@@ -1,4 +1,4 @@
-// tasks/export.ts: a task as one file, for another machine: its commits, what it did and said, and the rules that it had.
+// transfer/export.ts: a task as one file, for another machine: its commits, what it did and said, and the rules that it had.
 // Invariant: nothing of the agent's own files is read here, only what was brought out of them and checked; no secret, credential, variable or
 // path of this machine is in what ags itself writes into the file. The file is there whole, or not at all.
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';

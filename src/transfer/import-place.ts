@@ -1,4 +1,4 @@
-// tasks/import-place.ts: where an imported task goes: a repository that is there, or one that is made for it.
+// transfer/import-place.ts: where an imported task goes: a repository that is there, or one that is made for it.
 // Invariant: without being told so, a task goes only into a repository that has the commit it started from.
 import { existsSync, mkdirSync, readdirSync, realpathSync, renameSync, rmdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';

@@ -1,4 +1,4 @@
-// tasks/import-journal.ts: what an import has made outside of the task's own directory before the task is there, so that whoever
+// transfer/import-journal.ts: what an import has made outside of the task's own directory before the task is there, so that whoever
 // finds a half-made one can take it back.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

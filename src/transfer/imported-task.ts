@@ -1,4 +1,4 @@
-// tasks/imported-task.ts: what the files of an imported task say: what the manifest claims, as far as it can be true here.
+// transfer/imported-task.ts: what the files of an imported task say: what the manifest claims, as far as it can be true here.
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import type { CarriedEvent } from '../protocol/carried-event.ts';

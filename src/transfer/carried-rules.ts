@@ -1,4 +1,4 @@
-// tasks/carried-rules.ts: the rules that a task takes along: what it was allowed on one machine, and what of that is a question on the next.
+// transfer/carried-rules.ts: the rules that a task takes along: what it was allowed on one machine, and what of that is a question on the next.
 // Invariant: what comes with a file gives no right. Only what narrows holds without a yes.
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';

@@ -1,4 +1,4 @@
-// tasks/import.ts: a task out of a file that `ags export` wrote on another machine, under the rules of this one.
+// transfer/import.ts: a task out of a file that `ags export` wrote on another machine, under the rules of this one.
 // Invariant: the file is hostile. Everything is looked at in a directory that is no task yet; the task is there in one step, complete, or
 // not at all. Rights that it asks for are the user's to give.
 import { existsSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// tasks/export-data.ts: the data of a task's services on its way into a file.
+// transfer/export-data.ts: the data of a task's services on its way into a file.
 // Invariant: services wrote it, and agents have told them what. It is read by a program of ours in a throw-away sandbox, which sees what a
 // service would see, and only what could be imported again leaves it.
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// tasks/portable-text.ts: texts of a task without the paths of the machine that they were written on, and with those of the next one.
+// transfer/portable-text.ts: texts of a task without the paths of the machine that they were written on, and with those of the next one.
 // Invariant: no path below the project, the home or a directory of ags leaves a machine in a text of ags' own.
 import { realpathSync } from 'node:fs';
 import { PORTABLE } from '../protocol/export.ts';

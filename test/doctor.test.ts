@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { followsPlantedLinks } from '../src/sandbox/checks/planted-links.ts';
 import { findProgram, inspectHost } from '../src/sandbox/checks/host.ts';
-import { diagnose, type Answer, type Diagnosis } from '../src/tasks/doctor.ts';
+import { diagnose, type Answer, type Diagnosis } from '../src/housekeeping/doctor.ts';
 import type { World } from '../src/run/host-context.ts';
 import { AGS, CALLERS, createMachine, giveTo, type Caller, type Machine } from './harness.ts';
 

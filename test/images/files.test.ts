@@ -15,7 +15,7 @@ import {
   runWithOptions,
 } from '../../src/images/wanted/dockerfile.ts';
 import { wantedImage } from '../../src/images/wanted/project-image.ts';
-import { hasOurNames, isOurWork, unusedImages } from '../../src/tasks/unused-images.ts';
+import { hasOurNames, isOurWork, unusedImages } from '../../src/housekeeping/unused-images.ts';
 
 test.each([
   ['FROM debian:12\nRUN make\n', ['debian:12'], []],

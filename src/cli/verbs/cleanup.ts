@@ -1,8 +1,8 @@
 // cli/verbs/cleanup.ts: `ags cleanup`: remove what killed or finished sandboxes left behind.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatSize, parseDuration } from '../../lib/units.ts';
-import { cleanUp, planCleanup, type Cleanup } from '../../tasks/cleanup.ts';
-import type { CleanupItem } from '../../tasks/leftovers.ts';
+import { cleanUp, planCleanup, type Cleanup } from '../../housekeeping/cleanup.ts';
+import type { CleanupItem } from '../../housekeeping/leftovers.ts';
 import type { TaskRow } from '../../tasks/list.ts';
 import { createPaint, type Paint } from '../colour.ts';
 import { age, count, section, shortPath, table } from '../format.ts';

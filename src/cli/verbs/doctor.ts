@@ -1,7 +1,7 @@
 // cli/verbs/doctor.ts: `ags doctor`: one line for each thing a sandbox needs, as a sign and as a word, with its cure.
 import { visible } from '../../lib/sanitize.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
-import { diagnose, type Answer, type Diagnosis } from '../../tasks/doctor.ts';
+import { diagnose, type Answer, type Diagnosis } from '../../housekeeping/doctor.ts';
 import type { Verb } from '../verb.ts';
 
 const verb: Verb = {

@@ -7,7 +7,7 @@ import type { TaskEntry } from '../../tasks/entries.ts';
 import { findEntry } from '../../tasks/find-task.ts';
 import { describeTask, type TaskRow } from '../../tasks/list.ts';
 import { openedDirectory } from '../../tasks/opened-directory.ts';
-import { isRunning, removeEntry } from '../../tasks/remove.ts';
+import { isRunning, removeEntry } from '../../housekeeping/remove.ts';
 import { count } from '../format.ts';
 import type { Context, Verb } from '../verb.ts';
 

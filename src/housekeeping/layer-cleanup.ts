@@ -1,10 +1,10 @@
-// tasks/layer-cleanup.ts: layers that nobody needs, and what makers of layers that were killed have left.
+// housekeeping/layer-cleanup.ts: layers that nobody needs, and what makers of layers that were killed have left.
 import { existsSync, lstatSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { lockHolder } from '../lib/process/lock.ts';
 import { discard, layersDir, lockLayers, unfinishedLayers } from '../store/layers.ts';
 import type { CleanupItem } from './leftovers.ts';
-import { sizeOf } from './list.ts';
+import { sizeOf } from '../tasks/list.ts';
 import { unusedLayers } from '../workspace/unused-layers.ts';
 import type { World } from '../run/host-context.ts';
 

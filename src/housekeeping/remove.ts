@@ -1,4 +1,4 @@
-// tasks/remove.ts: throw a task away, with its processes and everything it wrote.
+// housekeeping/remove.ts: throw a task away, with its processes and everything it wrote.
 // Invariant: done under the task's lock, after its last process is gone.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,11 +9,11 @@ import { isAlive, type ProcessIdentity } from '../lib/process/liveness.ts';
 import { removeStale } from '../sandbox/watch/cgroup.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { removeTask } from '../store/tasks.ts';
-import type { TaskEntry } from './entries.ts';
+import type { TaskEntry } from '../tasks/entries.ts';
 import { lockTask, taskBusy } from '../store/task-lock.ts';
-import { sizeOf } from './list.ts';
+import { sizeOf } from '../tasks/list.ts';
 import { stopChecks } from '../agent-run/stop-checks.ts';
-import { endStrays, findStrays } from './strays.ts';
+import { endStrays, findStrays } from './orphans.ts';
 import type { World } from '../run/host-context.ts';
 
 export const CGROUPS = '/sys/fs/cgroup';

@@ -1,4 +1,4 @@
-// tasks/leftovers.ts: files that a process which was killed has left behind, beside whole tasks.
+// housekeeping/leftovers.ts: files that a process which was killed has left behind, beside whole tasks.
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { STAGE_PREFIX, tasksDir, type TaskPaths } from '../store/layout.ts';
 import { mergesAt, mergesDir } from '../store/merges.ts';
 import { MAKING, REMOVING } from '../store/tasks.ts';
 import { takeBackImport } from '../transfer/import-journal.ts';
-import { sizeOf } from './list.ts';
+import { sizeOf } from '../tasks/list.ts';
 import { lockTask } from '../store/task-lock.ts';
 import { cutOffApplies, recoverApplies } from './remove.ts';
 import { credentialsDir } from '../store/credentials.ts';

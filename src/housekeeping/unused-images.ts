@@ -1,4 +1,4 @@
-// tasks/unused-images.ts: for `ags cleanup`: images that ags has made and that nothing names any more.
+// housekeeping/unused-images.ts: for `ags cleanup`: images that ags has made and that nothing names any more.
 // Invariant: only what carries our label, has no name but ours and was made by this user of this machine is touched: an image that stands on one of ours has its labels too, and may
 // have no name at all; then the last step that made it has to be one of ours. Whether the project of another machine is there cannot be seen from here, whatever way its engine is reached by.
 // Images of builds that did not say who made them stay until "ags image rm". The base image and the newest image of a project that is there stay, and so does
@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import type { OwnImage } from '../sandbox/engine/images.ts';
 import { shortId } from '../sandbox/spec/image.ts';
-import type { TaskEntry } from './entries.ts';
+import type { TaskEntry } from '../tasks/entries.ts';
 import type { CleanupItem } from './leftovers.ts';
 import type { World } from '../run/host-context.ts';
 

@@ -1,4 +1,4 @@
-// tasks/engine-leftovers.ts: for `ags cleanup`: what is left of sandboxes that were containers.
+// housekeeping/engine-leftovers.ts: for `ags cleanup`: what is left of sandboxes that were containers.
 import { join } from 'node:path';
 import { taskPaths } from '../store/layout.ts';
 import type { CleanupItem } from './leftovers.ts';

@@ -1,4 +1,4 @@
-// tasks/strays.ts: processes of sandboxes whose runner is dead.
+// housekeeping/orphans.ts: processes of sandboxes whose runner is dead.
 // Invariant: nothing is ended that anybody still waits for. A process counts as a stray only if it has exactly the
 // environment that our launcher gets, and the process that started its launcher is gone: it was handed to a process that is
 // not Node, or to the machine's first one. A task that is merely unknown here may be another user's, or another state

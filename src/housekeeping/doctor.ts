@@ -1,4 +1,4 @@
-// tasks/doctor.ts: what works on this machine, and what does not, each with the command that puts it right.
+// housekeeping/doctor.ts: what works on this machine, and what does not, each with the command that puts it right.
 // Invariant: `ready` says what `ags exec` would do, because it comes from the same probe and the same sentences.
 import { mkdtempSync, realpathSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';

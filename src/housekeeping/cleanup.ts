@@ -1,4 +1,4 @@
-// tasks/cleanup.ts: what sandboxes that were killed, and tasks that are settled, have left behind.
+// housekeeping/cleanup.ts: what sandboxes that were killed, and tasks that are settled, have left behind.
 // Invariant: look first, act afterwards, and look again under the lock before anything is removed. Changes that nobody has
 // decided about are kept unless they were asked for by name or with `all`.
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -7,13 +7,13 @@ import { lockHolder } from '../lib/process/lock.ts';
 import { removeStale, staleCgroups } from '../sandbox/watch/cgroup.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { oldNetworkLogs } from '../store/network-log.ts';
-import { entryIds, readEntries, readEntry, readPartial, runnerLives, type TaskEntry } from './entries.ts';
+import { entryIds, readEntries, readEntry, readPartial, runnerLives, type TaskEntry } from '../tasks/entries.ts';
 import { applyItems, leftoverItems, lockItems, mergeItems, type CleanupItem } from './leftovers.ts';
 import { layerItems } from './layer-cleanup.ts';
-import { describeTask, sizeOf, type TaskRow } from './list.ts';
+import { describeTask, sizeOf, type TaskRow } from '../tasks/list.ts';
 import { CGROUPS, isRunning, removeFiles } from './remove.ts';
 import { engineItems } from './engine-leftovers.ts';
-import { endStrays, findStrays, type Stray } from './strays.ts';
+import { endStrays, findStrays, type Stray } from './orphans.ts';
 import { imageItems } from './unused-images.ts';
 import { UNUSED_MS } from '../workspace/unused-layers.ts';
 import type { World } from '../run/host-context.ts';

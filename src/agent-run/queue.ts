@@ -9,7 +9,7 @@ import { tryLock } from '../lib/process/lock.ts';
 import { pause } from '../lib/process/pause.ts';
 import { freeFloor } from '../sandbox/watch/limits.ts';
 import { formatSize } from '../lib/units.ts';
-import { readEntries } from '../tasks/entries.ts';
+import { readEntries } from '../queries/entries.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface QueueInput {

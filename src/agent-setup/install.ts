@@ -23,7 +23,7 @@ import { onPath, PROGRAMS_INSIDE, userView, visiblePlaces } from './programs.ts'
 import { runForVersion } from './version.ts';
 import { agentsDir, readInstalled, removeVersions, writeInstalled } from './installed-agents.ts';
 import { findRegistry, type Registry } from './npm-registry.ts';
-import { runningTasks } from '../tasks/running.ts';
+import { runningTasks } from '../queries/running.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface InstallWatch {

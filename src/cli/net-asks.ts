@@ -1,7 +1,7 @@
 // cli/net-asks.ts: `ags net asks`: what running sandboxes wait to be allowed.
 import { EXIT } from '../protocol/errors.ts';
 import { formatRule } from '../protocol/network-rule.ts';
-import { ask, runningTask, runningTasks, type Ask } from '../tasks/running.ts';
+import { ask, runningTask, runningTasks, type Ask } from '../queries/running.ts';
 import { age, count, shellQuote, table } from './format.ts';
 import type { Arguments, Context } from './verb.ts';
 

@@ -5,7 +5,7 @@ import type { NetworkMode, NetworkRule } from '../protocol/network.ts';
 import { expandRules } from '../config/network/presets.ts';
 import { insideDevContainer, rulesInside } from '../images/devcontainer/inside.ts';
 import { projectConfig } from '../network/rule-files.ts';
-import { ask, runningTask } from '../tasks/running.ts';
+import { ask, runningTask } from '../queries/running.ts';
 import { createPaint, type Paint } from './colour.ts';
 import { meanings, section, shortPath, table } from './format.ts';
 import type { Arguments, Context } from './verb.ts';

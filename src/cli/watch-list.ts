@@ -1,7 +1,7 @@
 // cli/watch-list.ts: `ags list --watch`: the list, drawn anew in place while it changes.
 import { EXIT } from '../protocol/errors.ts';
 import { pause } from '../lib/process/pause.ts';
-import { listTasks } from '../tasks/list.ts';
+import { listTasks } from '../queries/list.ts';
 import { createPaint } from './colour.ts';
 import type { Context } from './verb.ts';
 import { taskTable } from './verbs/list.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { lockHolder } from '../lib/process/lock.ts';
 import { discard, layersDir, lockLayers, unfinishedLayers } from '../store/layers.ts';
 import type { CleanupItem } from './leftovers.ts';
-import { sizeOf } from '../tasks/list.ts';
+import { sizeOf } from '../queries/list.ts';
 import { unusedLayers } from '../workspace/unused-layers.ts';
 import type { World } from '../run/host-context.ts';
 

@@ -8,7 +8,7 @@ import { STAGE_PREFIX, tasksDir, type TaskPaths } from '../store/layout.ts';
 import { mergesAt, mergesDir } from '../store/merges.ts';
 import { MAKING, REMOVING } from '../store/tasks.ts';
 import { takeBackImport } from '../transfer/import-journal.ts';
-import { sizeOf } from '../tasks/list.ts';
+import { sizeOf } from '../queries/list.ts';
 import { lockTask } from '../store/task-lock.ts';
 import { cutOffApplies, recoverApplies } from './remove.ts';
 import { credentialsDir } from '../store/credentials.ts';

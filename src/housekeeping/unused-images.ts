@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import type { OwnImage } from '../sandbox/engine/images.ts';
 import { shortId } from '../sandbox/spec/image.ts';
-import type { TaskEntry } from '../tasks/entries.ts';
+import type { TaskEntry } from '../queries/entries.ts';
 import type { CleanupItem } from './leftovers.ts';
 import type { World } from '../run/host-context.ts';
 

@@ -8,7 +8,7 @@ import { quote } from '../config/file/layer.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { findBeating } from './rule-cover.ts';
 import { projectConfig, writeRules, type WrittenRules } from './rule-files.ts';
-import { ask, runningTask, runningTasks } from '../tasks/running.ts';
+import { ask, runningTask, runningTasks } from '../queries/running.ts';
 import type { World } from '../run/host-context.ts';
 
 export type RuleScope =

@@ -8,9 +8,9 @@ import type { Decision, NetworkRule } from '../protocol/network.ts';
 import { taskPaths } from '../store/layout.ts';
 import { readNetworkLog, readNetworkRun } from '../store/network-log-reader.ts';
 import { listNetworkLogs, networkLogFile, type NetworkLogFile } from '../store/network-log.ts';
-import { currentProject, runnerLives } from '../tasks/entries.ts';
+import { currentProject, runnerLives } from '../queries/entries.ts';
 import { mentions } from './rule-cover.ts';
-import { runningTasks } from '../tasks/running.ts';
+import { runningTasks } from '../queries/running.ts';
 import type { World } from '../run/host-context.ts';
 
 /** By the name of its task, the beginning of one, or "@"; without a name the latest run of this project. */

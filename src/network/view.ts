@@ -5,7 +5,7 @@ import { expandRules, PRESETS } from '../config/network/presets.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { readAttempts, type Attempt } from './attempts.ts';
 import { projectConfig } from './rule-files.ts';
-import { ask, runningTasks } from '../tasks/running.ts';
+import { ask, runningTasks } from '../queries/running.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface NetworkView {

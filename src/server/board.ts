@@ -5,8 +5,8 @@ import { statSync } from 'node:fs';
 import type { ApiTask } from '../protocol/api/api.ts';
 import type { EventLine } from '../store/events.ts';
 import { tasksDir } from '../store/layout.ts';
-import { entryIds } from '../tasks/entries.ts';
-import { compareRows } from '../tasks/list.ts';
+import { entryIds } from '../queries/entries.ts';
+import { compareRows } from '../queries/list.ts';
 import { createTurns } from './turns.ts';
 import { openCard, redraw, renewCard, type Card } from './card.ts';
 

@@ -8,9 +8,9 @@ import { attackedFile } from '../store/attacked.ts';
 import { readChecks } from '../store/checks.ts';
 import { createEventTail, type EventTail } from '../store/event-pages.ts';
 import type { EventLine } from '../store/events.ts';
-import { doingWords } from '../tasks/doing.ts';
-import { readEntry, type TaskEntry } from '../tasks/entries.ts';
-import { describeTask, rankOf, type TaskRow } from '../tasks/list.ts';
+import { doingWords } from '../queries/doing.ts';
+import { readEntry, type TaskEntry } from '../queries/entries.ts';
+import { describeTask, rankOf, type TaskRow } from '../queries/list.ts';
 import { projectId } from '../tasks/projects.ts';
 import { agentTitle } from '../agent-setup/about.ts';
 

@@ -16,10 +16,10 @@ import {
 } from '../protocol/api/api.ts';
 import { readEventPage } from '../store/event-pages.ts';
 import { taskDefaults } from '../agent-setup/about.ts';
-import { findEntry } from '../tasks/find-task.ts';
+import { findEntry } from '../queries/find-task.ts';
 import { forkTask } from '../agent-run/fork.ts';
 import { removeEntry } from '../housekeeping/remove.ts';
-import { searchTasks } from '../tasks/search.ts';
+import { searchTasks } from '../queries/search.ts';
 import { startTasks } from '../agent-run/start.ts';
 import { continueTask, restartTask, sendMessage, stopTask, withdraw } from '../agent-run/control.ts';
 import { apiEvent } from './live.ts';

@@ -7,7 +7,7 @@ import type { Duplex } from 'node:stream';
 import { join } from 'node:path';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { AgsError } from '../protocol/errors.ts';
-import { findTask } from '../tasks/find-task.ts';
+import { findTask } from '../queries/find-task.ts';
 import { inWords } from '../run/disk-errors.ts';
 import type { World } from '../run/host-context.ts';
 import { createCheckRuns } from './check-runs.ts';

@@ -1,7 +1,7 @@
 // server/task-detail.ts: one task in full, with what can be done with it now.
 import type { ApiTaskDetail } from '../protocol/api/api.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { ask } from '../tasks/running.ts';
+import { ask } from '../queries/running.ts';
 import { agentResumes } from '../agent-setup/about.ts';
 import { waitingFor } from '../agent-run/control.ts';
 import { hasMerge } from '../merge/undo.ts';

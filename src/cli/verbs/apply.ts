@@ -14,7 +14,7 @@ const verb: Verb = {
     json: { type: 'boolean', about: 'what was written, as JSON' },
   },
   async run(args, ctx) {
-    const { findTask } = await import('../../tasks/find-task.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
     const { applyTask } = await import('../../merge/apply.ts');
     const { riskyPatterns } = await import('../../results/risky-patterns.ts');
     const { count, shellQuote } = await import('../format.ts');

@@ -9,7 +9,7 @@ const verb: Verb = {
   examples: ['ags attach', 'ags attach login'],
   options: {},
   async run(args, ctx) {
-    const { findTask } = await import('../../tasks/find-task.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
     const { openGuest } = await import('../guest-terminal.ts');
     const task = await findTask(ctx.world, args.positionals[0] ?? '@');
     const code = await openGuest(ctx, task, { do: 'attach' });

@@ -21,7 +21,7 @@ const verb: Verb = {
     json: { type: 'boolean', about: 'the result as JSON; what they print is not shown' },
   },
   async run(args, ctx) {
-    const { findTask } = await import('../../tasks/find-task.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
     const { riskyPatterns } = await import('../../results/risky-patterns.ts');
     const { runChecksHere, tellChecks } = await import('../run-checks.ts');
     const { values } = args;

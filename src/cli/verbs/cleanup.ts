@@ -3,7 +3,7 @@ import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatSize, parseDuration } from '../../lib/units.ts';
 import { cleanUp, planCleanup, type Cleanup } from '../../housekeeping/cleanup.ts';
 import type { CleanupItem } from '../../housekeeping/leftovers.ts';
-import type { TaskRow } from '../../tasks/list.ts';
+import type { TaskRow } from '../../queries/list.ts';
 import { createPaint, type Paint } from '../colour.ts';
 import { age, count, section, shortPath, table } from '../format.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';

@@ -1,6 +1,6 @@
 // cli/verbs/completion.ts: `ags completion <shell>`, and the hidden command that completion scripts ask.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
-import { entryIds } from '../../tasks/entries.ts';
+import { entryIds } from '../../queries/entries.ts';
 import { restOf, SHELLS, type Completable } from '../completion-scripts.ts';
 import type { Context, Verb } from '../verb.ts';
 

@@ -9,7 +9,7 @@ const verb: Verb = {
   examples: ['ags continue', 'ags continue fix-date-tests'],
   options: {},
   async run(args, ctx) {
-    const { findTask } = await import('../../tasks/find-task.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
     const { continueTask, isLive } = await import('../../agent-run/control.ts');
     const task = await findTask(ctx.world, args.positionals[0] ?? '@');
     if (isLive(task)) {

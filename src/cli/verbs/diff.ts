@@ -16,7 +16,7 @@ const verb: Verb = {
     json: { type: 'boolean', about: 'the changes as JSON' },
   },
   async run(args, ctx) {
-    const { findTask } = await import('../../tasks/find-task.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
     const { changeLine, paintDiff, readDiff, reasonLines } = await import('../show-change.ts');
     const { createPaint } = await import('../colour.ts');
     const { visible } = await import('../../lib/sanitize.ts');

@@ -22,7 +22,7 @@ const verb: Verb = {
   },
   async run({ values, positionals }, ctx) {
     const { exportTask } = await import('../../transfer/export.ts');
-    const { findTask } = await import('../../tasks/find-task.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
     const { formatSize } = await import('../../lib/units.ts');
     const { visible } = await import('../../lib/sanitize.ts');
     const { meanwhile } = await import('../meanwhile.ts');

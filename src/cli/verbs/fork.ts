@@ -25,7 +25,7 @@ const verb: Verb = {
         hint: 'ags fork <task> "<goal>"',
       });
     const given = (name: string): string | null => (args.values[name] as string | undefined) ?? null;
-    const { findTask } = await import('../../tasks/find-task.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
     const { forkTask } = await import('../../agent-run/fork.ts');
     const [made] = await forkTask(ctx.world, await findTask(ctx.world, from), {
       text,

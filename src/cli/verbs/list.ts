@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatSize } from '../../lib/units.ts';
-import { listTasks, type Listing, type ShownState, type TaskRow } from '../../tasks/list.ts';
+import { listTasks, type Listing, type ShownState, type TaskRow } from '../../queries/list.ts';
 import type { Action } from '../../protocol/agent-event.ts';
 import { createPaint, type Paint } from '../colour.ts';
 import { age, count, cut, shellLine, table, widthOf, type Cell } from '../format.ts';

@@ -19,7 +19,7 @@ const verb: Verb = {
     json: { type: 'boolean', about: 'events as JSON, one a line' },
   },
   async run(args, ctx) {
-    const { findTask } = await import('../../tasks/find-task.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
     const { followTask, printEvents } = await import('../follow-task.ts');
     const { isLive } = await import('../../agent-run/control.ts');
     const task = await findTask(ctx.world, args.positionals[0] ?? '@');

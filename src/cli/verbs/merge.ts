@@ -30,7 +30,7 @@ const verb: Verb = {
     json: { type: 'boolean', about: 'what was merged, as JSON' },
   },
   async run(args, ctx) {
-    const { findTask } = await import('../../tasks/find-task.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
     const { mergeRules } = await import('../../merge/merge-checks.ts');
     const { riskyPatterns } = await import('../../results/risky-patterns.ts');
     const { meanwhile } = await import('../meanwhile.ts');

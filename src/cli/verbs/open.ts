@@ -32,7 +32,7 @@ const verb: Verb = {
       throw new AgsError('usage.invalid', `ags knows no editor "${ide}".`, {
         hint: `There are: ${Object.keys(EDITORS).join(', ')}. For another: ags open <task> --print`,
       });
-    const { findTask } = await import('../../tasks/find-task.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
     const task = await findTask(ctx.world, positionals[0], { work: true });
     if (values['remove'] === true) {
       const { removeOpened } = await import('../../tasks/open-task.ts');

@@ -21,7 +21,7 @@ const verb: Verb = {
     const [name, ...more] = args.positionals;
     if (name === undefined || more.length > 0)
       throw new AgsError('usage.invalid', 'Whose conflicts should be resolved?', { hint: 'ags resolve <task>' });
-    const { findTask } = await import('../../tasks/find-task.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
     const { resolveTask } = await import('../../merge/resolve.ts');
     const { task, conflicts } = await resolveTask(ctx.world, await findTask(ctx.world, name), {
       into: args.values['into'] as string | undefined,

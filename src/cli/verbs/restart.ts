@@ -14,7 +14,7 @@ const verb: Verb = {
     verbose: { type: 'boolean', short: 'v', about: 'show thoughts, and what commands print' },
   },
   async run(args, ctx) {
-    const { findTask } = await import('../../tasks/find-task.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
     const { restartTask } = await import('../../agent-run/control.ts');
     const task = await findTask(ctx.world, args.positionals[0] ?? '@');
     await restartTask(ctx.world, task);

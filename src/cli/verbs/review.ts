@@ -34,7 +34,7 @@ const verb: Verb = {
     json: { type: 'boolean', about: 'print the changes, or what was done, as JSON' },
   },
   async run(args, ctx) {
-    const { findTask } = await import('../../tasks/find-task.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
     const task = await findTask(ctx.world, args.positionals[0], {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
       work: true,

@@ -3,9 +3,9 @@
 import { existsSync } from 'node:fs';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatSize } from '../../lib/units.ts';
-import type { TaskEntry } from '../../tasks/entries.ts';
-import { findEntry } from '../../tasks/find-task.ts';
-import { describeTask, type TaskRow } from '../../tasks/list.ts';
+import type { TaskEntry } from '../../queries/entries.ts';
+import { findEntry } from '../../queries/find-task.ts';
+import { describeTask, type TaskRow } from '../../queries/list.ts';
 import { openedDirectory } from '../../tasks/opened-directory.ts';
 import { isRunning, removeEntry } from '../../housekeeping/remove.ts';
 import { count } from '../format.ts';

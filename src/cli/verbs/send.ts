@@ -20,7 +20,7 @@ const verb: Verb = {
     if (args.values['withdraw'] === true) return withdrawAll(name, text, ctx);
     if (name === undefined || text === undefined || text.trim() === '' || more.length > 0)
       throw new AgsError('usage.invalid', 'Whom should be told what?', { hint: 'ags send <task> "<message>"' });
-    const { findTask } = await import('../../tasks/find-task.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
     const { sendMessage } = await import('../../agent-run/control.ts');
     const task = await findTask(ctx.world, name);
     const delivered = await sendMessage(ctx.world, task, text);
@@ -33,7 +33,7 @@ export default verb;
 async function withdrawAll(name: string | undefined, text: string | undefined, ctx: Context): Promise<number> {
   if (name === undefined || text !== undefined)
     throw new AgsError('usage.invalid', 'Whose messages should be taken back?', { hint: 'ags send <task> --withdraw' });
-  const { findTask } = await import('../../tasks/find-task.ts');
+  const { findTask } = await import('../../queries/find-task.ts');
   const { waitingFor, withdraw } = await import('../../agent-run/control.ts');
   const task = await findTask(ctx.world, name);
   const texts = waitingFor(task).flatMap(({ id }) => withdraw(task, id) ?? []);

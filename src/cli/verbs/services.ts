@@ -38,8 +38,8 @@ export default verb;
 
 async function list(name: string | undefined, args: Arguments, ctx: Context): Promise<number> {
   const { dataBytes, servicesOf } = await import('../../services/view.ts');
-  const { findTask } = await import('../../tasks/find-task.ts');
-  const { runningTasks } = await import('../../tasks/running.ts');
+  const { findTask } = await import('../../queries/find-task.ts');
+  const { runningTasks } = await import('../../queries/running.ts');
   const tasks = name === undefined ? await runningTasks(ctx.world, 'here') : [await findTask(ctx.world, name)];
   const rows = await Promise.all(
     tasks.flatMap((task) =>
@@ -120,7 +120,7 @@ async function named(words: readonly string[], ctx: Context): Promise<{ task: St
     throw new AgsError('usage.invalid', 'Which service of which task?', {
       hint: 'For example: ags services logs fix-login db. What there is: ags services',
     });
-  const { findTask } = await import('../../tasks/find-task.ts');
+  const { findTask } = await import('../../queries/find-task.ts');
   return { task: await findTask(ctx.world, task), service };
 }
 

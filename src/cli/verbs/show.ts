@@ -13,9 +13,9 @@ const verb: Verb = {
   examples: ['ags show', 'ags show fix-date-tests', 'ags show @ --json'],
   options: { json: { type: 'boolean', about: 'as JSON' } },
   async run(args, ctx) {
-    const { findTask } = await import('../../tasks/find-task.ts');
-    const { describeTask } = await import('../../tasks/list.ts');
-    const { showTask } = await import('../../tasks/show.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
+    const { describeTask } = await import('../../queries/list.ts');
+    const { showTask } = await import('../../queries/show.ts');
     const stored = await findTask(ctx.world, args.positionals[0] ?? '@');
     const row = await describeTask({ kind: 'whole', id: stored.task.id, paths: stored.paths, stored });
     const facts = showTask(stored, row);
@@ -29,7 +29,7 @@ const verb: Verb = {
 };
 export default verb;
 
-type Facts = ReturnType<typeof import('../../tasks/show.ts').showTask>;
+type Facts = ReturnType<typeof import('../../queries/show.ts').showTask>;
 
 async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<void> {
   const { createPaint } = await import('../colour.ts');

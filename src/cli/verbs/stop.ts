@@ -11,8 +11,8 @@ const verb: Verb = {
     all: { type: 'boolean', about: 'every agent of this project' },
   },
   async run(args, ctx) {
-    const { findTask } = await import('../../tasks/find-task.ts');
-    const { runningTasks } = await import('../../tasks/running.ts');
+    const { findTask } = await import('../../queries/find-task.ts');
+    const { runningTasks } = await import('../../queries/running.ts');
     const { stopTask, waitUntilOver } = await import('../../agent-run/control.ts');
     const all = args.values['all'] === true;
     if (!all && args.positionals.length === 0)

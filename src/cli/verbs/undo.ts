@@ -10,7 +10,7 @@ const verb: Verb = {
   examples: ['ags undo', 'ags undo fix-login-4kd2'],
   options: { json: { type: 'boolean', about: 'what was done, as JSON' } },
   async run(args, ctx) {
-    const { currentProject } = await import('../../tasks/entries.ts');
+    const { currentProject } = await import('../../queries/entries.ts');
     const { undoMerge } = await import('../../merge/undo.ts');
     const { visible } = await import('../../lib/sanitize.ts');
     const { meanwhile } = await import('../meanwhile.ts');
@@ -28,7 +28,7 @@ const verb: Verb = {
 
     async function place(): Promise<{ project: string; task: string | undefined }> {
       if (name === undefined) return { project: (await currentProject(ctx.world)) ?? ctx.cwd, task: undefined };
-      const { findTask } = await import('../../tasks/find-task.ts');
+      const { findTask } = await import('../../queries/find-task.ts');
       const found = await findTask(ctx.world, name);
       return { project: found.task.project, task: found.task.id };
     }

@@ -1,4 +1,4 @@
-// tasks/find-task.ts: which task is meant by a name, a part of one, "@", or nothing at all.
+// queries/find-task.ts: which task is meant by a name, a part of one, "@", or nothing at all.
 // Invariant: a guess is made only when there is nothing to choose between, and it is said aloud.
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';

@@ -1,4 +1,4 @@
-// tasks/list.ts: tasks as people see them: what state each is in, and whether somebody should look at it.
+// queries/list.ts: tasks as people see them: what state each is in, and whether somebody should look at it.
 // Invariant: what cannot be looked into counts as changed. Nobody's work is lost because it could not be read.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// tasks/doing.ts: what an agent did last, in plain words. The words of the agent's are in them as they came: whoever shows them cleans them.
+// queries/doing.ts: what an agent did last, in plain words. The words of the agent's are in them as they came: whoever shows them cleans them.
 import type { Action } from '../protocol/agent-event.ts';
 import type { EventLine } from '../store/events.ts';
 

@@ -1,4 +1,4 @@
-// tasks/running.ts: sandboxes that are going on, and how to talk to them.
+// queries/running.ts: sandboxes that are going on, and how to talk to them.
 // Invariant: a sandbox that ends while it is talked to is left out, never an error.
 import { AgsError } from '../protocol/errors.ts';
 import { isUnderWay } from '../protocol/run-state.ts';

@@ -1,4 +1,4 @@
-// tasks/search.ts: tasks by words: in what they are called and were asked, then in what their agents said and did.
+// queries/search.ts: tasks by words: in what they are called and were asked, then in what their agents said and did.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { taskPaths } from '../store/layout.ts';
 import type { World } from '../run/host-context.ts';

@@ -1,4 +1,4 @@
-// tasks/show.ts: how one task stands, as facts.
+// queries/show.ts: how one task stands, as facts.
 import { count } from '../lib/units.ts';
 import { eachEvent } from '../store/follow-events.ts';
 import type { EventLine } from '../store/events.ts';

@@ -1,4 +1,4 @@
-// tasks/entries.ts: everything in the directory of tasks, also what is damaged or was never finished.
+// queries/entries.ts: everything in the directory of tasks, also what is damaged or was never finished.
 // Invariant: one task that cannot be read never hides the others.
 import { existsSync, readFileSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';

@@ -5,7 +5,7 @@ import { AgsError, EXIT } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
 import { findProgram } from '../sandbox/checks/host.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { openTask, type OpenedTask } from '../tasks/open-task.ts';
+import { openTask, type OpenedTask } from '../projects/open-task.ts';
 import { EDITORS, editorArguments, TRUST_WORDS, type Editor } from './editors.ts';
 import { count, shellLine } from './format.ts';
 import { readVersion } from './version.ts';

@@ -11,7 +11,7 @@ import type { EventLine } from '../store/events.ts';
 import { doingWords } from '../queries/doing.ts';
 import { readEntry, type TaskEntry } from '../queries/entries.ts';
 import { describeTask, rankOf, type TaskRow } from '../queries/list.ts';
-import { projectId } from '../tasks/projects.ts';
+import { projectId } from '../projects/known-projects.ts';
 import { agentTitle } from '../agent-setup/about.ts';
 
 export interface Card {

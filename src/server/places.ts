@@ -3,8 +3,15 @@ import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { ApiProject, ApiTask } from '../protocol/api/api.ts';
 import { AgsError } from '../protocol/errors.ts';
-import { cloneProject, planClone } from '../tasks/clone-project.ts';
-import { addProject, forgetProject, keepProject, projectBranches, projectId, readProjects } from '../tasks/projects.ts';
+import { cloneProject, planClone } from '../projects/clone-project.ts';
+import {
+  addProject,
+  forgetProject,
+  keepProject,
+  projectBranches,
+  projectId,
+  readProjects,
+} from '../projects/known-projects.ts';
 import type { World } from '../run/host-context.ts';
 
 export interface Places {

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { AddProject, ApiAbout, ApiBranches, ApiProject, ApiProjects, type ApiAgent } from '../protocol/api/api.ts';
 import { listAgents, sandboxWorks, taskDefaults, type AgentFacts } from '../agent-setup/about.ts';
-import { projectBranches } from '../tasks/projects.ts';
+import { projectBranches } from '../projects/known-projects.ts';
 import { route, type Route } from './route.ts';
 
 const Nothing = z.object({});

@@ -35,7 +35,7 @@ const verb: Verb = {
     const { findTask } = await import('../../queries/find-task.ts');
     const task = await findTask(ctx.world, positionals[0], { work: true });
     if (values['remove'] === true) {
-      const { removeOpened } = await import('../../tasks/open-task.ts');
+      const { removeOpened } = await import('../../projects/open-task.ts');
       ctx.stderr.write(removeOpened(ctx.world, task) ? 'ags: The directory is gone.\n' : 'ags: It was not open.\n');
       return EXIT.done;
     }

@@ -6,7 +6,7 @@ import { formatSize } from '../../lib/units.ts';
 import type { TaskEntry } from '../../queries/entries.ts';
 import { findEntry } from '../../queries/find-task.ts';
 import { describeTask, type TaskRow } from '../../queries/list.ts';
-import { openedDirectory } from '../../tasks/opened-directory.ts';
+import { openedDirectory } from '../../projects/opened-directory.ts';
 import { isRunning, removeEntry } from '../../housekeeping/remove.ts';
 import { count } from '../format.ts';
 import type { Context, Verb } from '../verb.ts';

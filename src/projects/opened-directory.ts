@@ -1,4 +1,4 @@
-// tasks/opened-directory.ts: where the branch of a task lies when it is open in an editor.
+// projects/opened-directory.ts: where the branch of a task lies when it is open in an editor.
 import { join } from 'node:path';
 import type { World } from '../run/host-context.ts';
 

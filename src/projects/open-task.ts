@@ -1,4 +1,4 @@
-// tasks/open-task.ts: what an agent did, in a directory of its own that an editor can open.
+// projects/open-task.ts: what an agent did, in a directory of its own that an editor can open.
 // Invariants: it is made from what was brought out, never from the agent's live files; what tells an editor which container to build,
 // and what to run on this machine for it, is the user's or ours, never the agent's; what the user has done there is not lost.
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';

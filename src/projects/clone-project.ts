@@ -1,4 +1,4 @@
-// tasks/clone-project.ts: a repository from elsewhere becomes a project: cloned by the user's own git, with the user's own credentials,
+// projects/clone-project.ts: a repository from elsewhere becomes a project: cloned by the user's own git, with the user's own credentials,
 // outside of any sandbox.
 // Invariant: the address is one of a repository elsewhere, never a command or an option of git; half a clone is never a project.
 import { existsSync, mkdirSync, renameSync } from 'node:fs';

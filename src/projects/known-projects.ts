@@ -1,4 +1,4 @@
-// tasks/projects.ts: the projects that are known: those somebody added, and those that tasks were started in.
+// projects/known-projects.ts: the projects that are known: those somebody added, and those that tasks were started in.
 // Invariant: a project is named by what its path says, so that it has the same name on every start; adding and removing one never
 // touches its files.
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';

@@ -8,7 +8,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
 /**
  * Every generated document by its path. Takes the modules, so that a test can hand in the sources and the command the build.
- * @param {{ keys: typeof import('../src/config/file/keys.ts'), defaults: typeof import('../src/config/defaults.ts'), errors: typeof import('../src/protocol/errors.ts'), presets: typeof import('../src/config/network/presets.ts'), routes: typeof import('../src/server/routes.ts'), openapi: typeof import('../src/server/openapi.ts') }} code
+ * @param {{ keys: typeof import('../src/config/file/keys.ts'), defaults: typeof import('../src/config/defaults.ts'), errors: typeof import('../src/protocol/errors.ts'), presets: typeof import('../src/config/network/presets.ts'), routes: typeof import('../src/server/routes/routes.ts'), openapi: typeof import('../src/server/routes/openapi.ts') }} code
  * @returns {Record<string, string>}
  */
 export function renderDocs({ keys, defaults, errors, presets, routes, openapi }) {

@@ -1,7 +1,11 @@
 // scripts/mutations.mjs: the protections of the server and the page, and some of bringing work out, what the source is without each of them, and which tests should miss it.
 const one = (name, file, from, to, ...tests) => ({ name, file, from, to, tests });
-const [GUARD, ENTRY, ENTER] = ['src/server/guard.ts', 'src/server/entry.ts', 'src/server/enter.ts'];
-const [SERVE, HEADERS, EXCHANGE] = ['src/server/serve.ts', 'src/server/headers.ts', 'src/server/exchange.ts'];
+const [GUARD, ENTRY, ENTER] = [
+  'src/server/sign-in/guard.ts',
+  'src/server/sign-in/sessions.ts',
+  'src/server/sign-in/open-link.ts',
+];
+const [SERVE, HEADERS, EXCHANGE] = ['src/server/serve.ts', 'src/server/sign-in/headers.ts', 'src/server/exchange.ts'];
 const [ATTACKS, PAGES, NEIGHBOURS] = ['server/attacks', 'server/hostile-page', 'server/neighbours'];
 const [WORDS, LOOK] = ['web/hostile-words', 'web/look'];
 
@@ -35,7 +39,7 @@ export const MUTATIONS = [
   one('sessions are kept as hashes', ENTRY, '{ hash: hashOf(session), atMs: nowMs() }', '{ hash: hashOf(session), session, atMs: nowMs() }', 'server/entry'),
   one('the key is for its owner', ENTRY, "openSync(fresh, 'w', 0o600)", "openSync(fresh, 'w', 0o644)", 'server/entry'),
   one('a proof is for one address', ENTRY, '`ags serves ${address}: ${question}`', '`ags serves: ${question}`', NEIGHBOURS),
-  one('a proof is asked for', 'src/server/find-server.ts', '    if (answer !== proofOf(key, address, question)) return null;\n', '', ATTACKS),
+  one('a proof is asked for', 'src/server/sign-in/find-server.ts', '    if (answer !== proofOf(key, address, question)) return null;\n', '', ATTACKS),
   one('a name that nobody knows', ENTRY, "`ags-${createHmac('sha256', key).update('name').digest('hex').slice(0, 20)}.localhost`", "'ags.localhost'", PAGES),
   one('a session under that name alone', ENTER, '  if (hereAlone && headers.host !== address.browser)\n', '  if (address === undefined)\n', ATTACKS),
   one('the name is for those with a good link', ENTER, "  if (!entry.isToken(token)) return refuse(403, 'This link has been used, or is too old.');\n", '', ATTACKS),
@@ -67,24 +71,24 @@ export const MUTATIONS = [
   // What it takes in.
   one('addresses are plain', SERVE, "  if (url.pathname !== target.split('?')[0])", '  if (url === undefined)', ATTACKS),
   one('addresses have an end', SERVE, ' || target.length > 8192', '', NEIGHBOURS),
-  one('ids are ids', 'src/server/router.ts', ': !ID.test(word)', ": word === ''", 'server/entry'),
+  one('ids are ids', 'src/server/routes/router.ts', ': !ID.test(word)', ": word === ''", 'server/entry'),
   one('a task by its whole id', SERVE, '      if (stored.task.id === id) return stored;', "      if (id !== '') return stored;", ATTACKS),
-  one('files by number', 'src/server/routes-changes.ts', '/^\\d{1,6}$/.test(n) ?', "n !== '' ?", 'server/changes'),
+  one('files by number', 'src/server/routes/changes.ts', '/^\\d{1,6}$/.test(n) ?', "n !== '' ?", 'server/changes'),
   one('bodies have an end', EXCHANGE, '    if (bytes > MAX_BODY)', '    if (bytes < 0)', ATTACKS),
   one('bodies have a shape', EXCHANGE, '  if (parsed?.success === false)', '  if (parsed === null)', ATTACKS),
   one('heads have an end', SERVE, 'maxHeaderSize: 16 * 1024', 'maxHeaderSize: 64 * 1024', NEIGHBOURS),
   one('messages have an end', SERVE, 'maxPayload: 2 ** 20', 'maxPayload: 2 ** 24', NEIGHBOURS),
-  one('topics of a stream have an end', 'src/server/live-stream.ts', 'topics.length > MAX_TOPICS', 'topics.length > 9999', NEIGHBOURS),
-  one('messages are understood or refused', 'src/server/live-socket.ts', 'return LiveRequest.parse(JSON.parse(text));', 'return JSON.parse(text);', ATTACKS),
-  one('clones of harmless addresses', 'src/server/places.ts', 'const plan = planClone(world, url);', 'const plan = { path: `${world.stateDir}/clone`, url };', ATTACKS),
+  one('topics of a stream have an end', 'src/server/live/stream.ts', 'topics.length > MAX_TOPICS', 'topics.length > 9999', NEIGHBOURS),
+  one('messages are understood or refused', 'src/server/live/socket.ts', 'return LiveRequest.parse(JSON.parse(text));', 'return JSON.parse(text);', ATTACKS),
+  one('clones of harmless addresses', 'src/server/live/projects.ts', 'const plan = planClone(world, url);', 'const plan = { path: `${world.stateDir}/clone`, url };', ATTACKS),
   one('page: no links', 'src/server/page.ts', '      .filter((entry) => entry.isFile())\n', '', 'server/entry'),
   one('page: one copy', 'src/server/page.ts', '    if (hashed) kept.set(name, body);\n', '', 'server/entry'),
   // Who holds on.
   one('a refused WebSocket is hung up on', SERVE, '    () => socket.destroy(),\n', '', NEIGHBOURS),
   one('who takes nothing is hung up on', SERVE, '  server.setTimeout(PATIENCE_MS);\n', '', NEIGHBOURS),
   one('half a head is hung up on', SERVE, '  server.headersTimeout = 10_000;\n  server.requestTimeout = 60_000;\n', '  server.headersTimeout = 0;\n  server.requestTimeout = 0;\n', NEIGHBOURS),
-  one('who listens slowly waits with little', 'src/server/peers.ts', '        if (one.peer.waiting() > FULL_BYTES) fallBehind(message.topic, one);\n        else send', '        send', 'server/live'),
-  one('and is told little at once', 'src/server/peers.ts', '      if (one.peer.waiting() > FULL_BYTES) return fallBehind(topic, one);\n', '', 'server/live'),
+  one('who listens slowly waits with little', 'src/server/live/subscribers.ts', '        if (one.peer.waiting() > FULL_BYTES) fallBehind(message.topic, one);\n        else send', '        send', 'server/live'),
+  one('and is told little at once', 'src/server/live/subscribers.ts', '      if (one.peer.waiting() > FULL_BYTES) return fallBehind(topic, one);\n', '', 'server/live'),
   one('a terminal that is not read is left', 'src/server/terminal.ts', 'if (guest.bufferedAmount > MAX_WAITING) guest.terminate();\n      else guest', 'guest', 'server/terminal'),
   one('a terminal prints as fast as it is read', 'src/agent-run/terminal-hub.ts', "if (!socket.write(frame('d', data))) take(false);", 'send(socket, data);', 'server/terminal'),
   one('a terminal draws and no more', 'src/server/terminal.ts', 'show(terminal, drawn(data))', 'show(terminal, data)', 'server/terminal'),

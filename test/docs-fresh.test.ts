@@ -7,8 +7,8 @@ import * as defaults from '../src/config/defaults.ts';
 import * as keys from '../src/config/file/keys.ts';
 import * as presets from '../src/config/network/presets.ts';
 import * as errors from '../src/protocol/errors.ts';
-import * as openapi from '../src/server/openapi.ts';
-import * as routes from '../src/server/routes.ts';
+import * as openapi from '../src/server/routes/openapi.ts';
+import * as routes from '../src/server/routes/routes.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 

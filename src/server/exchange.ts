@@ -1,12 +1,12 @@
 // server/exchange.ts: one request of the API and its answer.
 // Invariant: a body is taken in up to a limit and nothing of it is believed before its schema has said yes.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { HEADERS } from './headers.ts';
-import { errorAnswer, Refusal } from './refusal.ts';
-import { requireJson } from './guard.ts';
+import { HEADERS } from './sign-in/headers.ts';
+import { errorAnswer, Refusal } from './routes/refusal.ts';
+import { requireJson } from './sign-in/guard.ts';
 import type { PageFile } from './page.ts';
-import type { Desk } from './route.ts';
-import type { Found } from './router.ts';
+import type { Desk } from './routes/route.ts';
+import type { Found } from './routes/router.ts';
 
 const MAX_BODY = 4 * 2 ** 20;
 

@@ -5,8 +5,8 @@ import { open } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { StoredTask } from '../store/tasks.ts';
-import { HEADERS } from './headers.ts';
-import { Refusal } from './refusal.ts';
+import { HEADERS } from './sign-in/headers.ts';
+import { Refusal } from './routes/refusal.ts';
 
 const PATH = /^\/api\/tasks\/([a-z0-9][a-z0-9-]{0,62})\/log$/;
 

@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { nameOf, openEntry, proofOf, readKey } from '../../src/server/entry.ts';
+import { nameOf, openEntry, proofOf, readKey } from '../../src/server/sign-in/sessions.ts';
 import { openPage } from '../../src/server/page.ts';
-import { createRouter } from '../../src/server/router.ts';
-import { ROUTES } from '../../src/server/routes.ts';
+import { createRouter } from '../../src/server/routes/router.ts';
+import { ROUTES } from '../../src/server/routes/routes.ts';
 
 const HOUR = 3_600_000;
 let directory: string;

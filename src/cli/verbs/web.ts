@@ -13,7 +13,7 @@ const verb: Verb = {
   options: { print: { type: 'boolean', about: 'print the link, and open nothing' }, ...SERVE_OPTIONS },
   async run(args, ctx) {
     const port = portOf(args);
-    const { findServer } = await import('../../server/find-server.ts');
+    const { findServer } = await import('../../server/sign-in/find-server.ts');
     const running = port === 0 || args.values['host'] !== undefined ? null : await findServer(ctx.world, port);
     if (running !== null) {
       show(running, args.values['print'] === true, ctx);

@@ -1,9 +1,9 @@
-// server/attempts.ts: what tasks try to reach, live: the topics `network:<task>`. A log is followed while somebody listens.
-import { listNetworkLogs, type NetworkLogFile } from '../store/network-log.ts';
-import { createNetworkReader, type NetworkFollower } from '../store/network-log-reader.ts';
-import { countDecision, type AttemptTable } from '../network/attempts.ts';
-import type { World } from '../run/host-context.ts';
-import type { Peers, Source } from './peers.ts';
+// server/live/attempts.ts: what tasks try to reach, live: the topics `network:<task>`. A log is followed while somebody listens.
+import { listNetworkLogs, type NetworkLogFile } from '../../store/network-log.ts';
+import { createNetworkReader, type NetworkFollower } from '../../store/network-log-reader.ts';
+import { countDecision, type AttemptTable } from '../../network/attempts.ts';
+import type { World } from '../../run/host-context.ts';
+import type { Peers, Source } from './subscribers.ts';
 import { createRecent, type Recent } from './recent.ts';
 
 export interface Attempts {

@@ -1,15 +1,15 @@
-// server/routes-checks.ts: the checks of a project on what was chosen of a task.
-import { StartChecks } from '../protocol/api/review.ts';
-import { ApiChecks, ChecksStopped } from '../protocol/api/checks.ts';
-import { readBoundedLog } from '../store/bounded-log.ts';
-import { checkLogPath, readChecks } from '../store/checks.ts';
-import type { StoredTask } from '../store/tasks.ts';
-import { suggestionsFor } from '../merge/check-suggestions.ts';
-import { mergeRules } from '../merge/merge-checks.ts';
-import { stopChecks } from '../agent-run/stop-checks.ts';
-import type { World } from '../run/host-context.ts';
+// server/routes/checks.ts: the checks of a project on what was chosen of a task.
+import { StartChecks } from '../../protocol/api/review.ts';
+import { ApiChecks, ChecksStopped } from '../../protocol/api/checks.ts';
+import { readBoundedLog } from '../../store/bounded-log.ts';
+import { checkLogPath, readChecks } from '../../store/checks.ts';
+import type { StoredTask } from '../../store/tasks.ts';
+import { suggestionsFor } from '../../merge/check-suggestions.ts';
+import { mergeRules } from '../../merge/merge-checks.ts';
+import { stopChecks } from '../../agent-run/stop-checks.ts';
+import type { World } from '../../run/host-context.ts';
 import { route, type Route } from './route.ts';
-import { inTurns, treeRequest } from './taking.ts';
+import { inTurns, treeRequest } from './chosen.ts';
 
 /** Of what each printed, this much of its end is sent. */
 const OUTPUT_BYTES = 64 * 1024;

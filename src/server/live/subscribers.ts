@@ -1,6 +1,6 @@
-// server/peers.ts: who listens to what, live. One publisher for each topic, any number of listeners, whatever they are connected by.
+// server/live/subscribers.ts: who listens to what, live. One publisher for each topic, any number of listeners, whatever they are connected by.
 // Invariants: what waits for a slow listener is bounded; it misses nothing that can be told again, and is told (`reset`) where it did.
-import type { LiveMessage } from '../protocol/api/api.ts';
+import type { LiveMessage } from '../../protocol/api/api.ts';
 
 /** One connection. */
 export interface Peer {

@@ -1,12 +1,12 @@
-// server/route.ts: what one address of the API is: its schemas, and the verb behind it. The router and the OpenAPI document are both
+// server/routes/route.ts: what one address of the API is: its schemas, and the verb behind it. The router and the OpenAPI document are both
 // made of these.
 import type { z } from 'zod';
-import type { Board } from './board.ts';
-import type { CheckRuns } from './check-runs.ts';
-import type { ChangeCache } from './change-cache.ts';
-import type { Places } from './places.ts';
-import type { World } from '../run/host-context.ts';
-import type { StoredTask } from '../store/tasks.ts';
+import type { Board } from '../live/task-index.ts';
+import type { CheckRuns } from '../check-runs.ts';
+import type { ChangeCache } from '../change-cache.ts';
+import type { Places } from '../live/projects.ts';
+import type { World } from '../../run/host-context.ts';
+import type { StoredTask } from '../../store/tasks.ts';
 
 /** What a route works with. */
 export interface Desk {

@@ -1,4 +1,4 @@
-// server/routes-tasks.ts: tasks: the list, one of them, and what can be done with it.
+// server/routes/tasks.ts: tasks: the list, one of them, and what can be done with it.
 import {
   ApiEvents,
   ApiTaskDetail,
@@ -13,19 +13,19 @@ import {
   Stopped,
   StopTask,
   Withdrawn,
-} from '../protocol/api/api.ts';
-import { readEventPage } from '../store/event-pages.ts';
-import { taskDefaults } from '../agent-setup/about.ts';
-import { findEntry } from '../queries/find-task.ts';
-import { forkTask } from '../agent-run/fork.ts';
-import { removeEntry } from '../housekeeping/remove.ts';
-import { searchTasks } from '../queries/search.ts';
-import { startTasks } from '../agent-run/start.ts';
-import { continueTask, restartTask, sendMessage, stopTask, withdraw } from '../agent-run/control.ts';
-import { apiEvent } from './live.ts';
+} from '../../protocol/api/api.ts';
+import { readEventPage } from '../../store/event-pages.ts';
+import { taskDefaults } from '../../agent-setup/about.ts';
+import { findEntry } from '../../queries/find-task.ts';
+import { forkTask } from '../../agent-run/fork.ts';
+import { removeEntry } from '../../housekeeping/remove.ts';
+import { searchTasks } from '../../queries/search.ts';
+import { startTasks } from '../../agent-run/start.ts';
+import { continueTask, restartTask, sendMessage, stopTask, withdraw } from '../../agent-run/control.ts';
+import { apiEvent } from '../live/live.ts';
 import { Refusal } from './refusal.ts';
 import { route, type Call, type Desk, type Route } from './route.ts';
-import { taskDetail } from './task-detail.ts';
+import { taskDetail } from '../live/task-detail.ts';
 
 const idOf = ({ ids }: Pick<Call<unknown>, 'ids'>): string => ids['task'] ?? '';
 

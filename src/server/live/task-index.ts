@@ -1,14 +1,14 @@
-// server/board.ts: all tasks as they are, kept in memory and put right by looking at what has changed: the directory of tasks, then the
+// server/live/task-index.ts: all tasks as they are, kept in memory and put right by looking at what has changed: the directory of tasks, then the
 // times of a task's files. What runs is looked at every time, the rest in turns.
 // Invariant: nothing here is known that is not in files, and a look costs what has changed, not what there is.
 import { statSync } from 'node:fs';
-import type { ApiTask } from '../protocol/api/api.ts';
-import type { EventLine } from '../store/events.ts';
-import { tasksDir } from '../store/layout.ts';
-import { entryIds } from '../queries/entries.ts';
-import { compareRows } from '../queries/list.ts';
-import { createTurns } from './turns.ts';
-import { openCard, redraw, renewCard, type Card } from './card.ts';
+import type { ApiTask } from '../../protocol/api/api.ts';
+import type { EventLine } from '../../store/events.ts';
+import { tasksDir } from '../../store/layout.ts';
+import { entryIds } from '../../queries/entries.ts';
+import { compareRows } from '../../queries/list.ts';
+import { createTurns } from '../turns.ts';
+import { openCard, redraw, renewCard, type Card } from './task-row.ts';
 
 export interface BoardListener {
   task(task: ApiTask): void;

@@ -1,4 +1,4 @@
-// server/headers.ts: what every answer says to the browser.
+// server/sign-in/headers.ts: what every answer says to the browser.
 
 /**
  * Nothing but our own files: no inline script, no frame around us, no form, no other host. Styles and scripts come as files;

@@ -1,4 +1,4 @@
-// server/own-user.ts: whose program is at the other end of a connection on this machine: the kernel knows.
+// server/sign-in/own-user.ts: whose program is at the other end of a connection on this machine: the kernel knows.
 // A link that works once can be read by every user of the machine while it is on the command line of a browser; it is of use to one alone.
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';

@@ -1,10 +1,10 @@
-// server/live-stream.ts: the same topics as server-sent events, for scripts: curl -N …/api/events?topics=tasks
+// server/live/stream.ts: the same topics as server-sent events, for scripts: curl -N …/api/events?topics=tasks
 // An id names the place in every topic, so that whoever comes back with the last one (Last-Event-ID) misses nothing.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { HEADERS } from './headers.ts';
+import { HEADERS } from '../sign-in/headers.ts';
 import type { Live } from './live.ts';
-import type { Peer } from './peers.ts';
-import { Refusal } from './refusal.ts';
+import type { Peer } from './subscribers.ts';
+import { Refusal } from '../routes/refusal.ts';
 
 const MAX_TOPICS = 100;
 const STILL_THERE_MS = 15_000;

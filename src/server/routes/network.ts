@@ -1,11 +1,11 @@
-// server/routes-network.ts: what tasks reach and try to reach, the rules, and what the disk holds.
-import { ApiNetwork, ApiStorage, ChangeRule, Cleaned, RuleChanged } from '../protocol/api/api.ts';
-import { cleanUp, planCleanup } from '../housekeeping/cleanup.ts';
-import { sizeOf } from '../queries/list.ts';
-import { changeRules, type RuleScope } from '../network/change-rules.ts';
-import { viewNetwork } from '../network/view.ts';
-import type { World } from '../run/host-context.ts';
-import { taskPaths } from '../store/layout.ts';
+// server/routes/network.ts: what tasks reach and try to reach, the rules, and what the disk holds.
+import { ApiNetwork, ApiStorage, ChangeRule, Cleaned, RuleChanged } from '../../protocol/api/api.ts';
+import { cleanUp, planCleanup } from '../../housekeeping/cleanup.ts';
+import { sizeOf } from '../../queries/list.ts';
+import { changeRules, type RuleScope } from '../../network/change-rules.ts';
+import { viewNetwork } from '../../network/view.ts';
+import type { World } from '../../run/host-context.ts';
+import { taskPaths } from '../../store/layout.ts';
 import { Refusal } from './refusal.ts';
 import { route, type Route } from './route.ts';
 

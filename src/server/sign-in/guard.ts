@@ -1,9 +1,9 @@
-// server/guard.ts: which requests are listened to at all. Pure.
+// server/sign-in/guard.ts: which requests are listened to at all. Pure.
 // Invariants: the name in Host is one of ours (a page cannot come by a name of its own that leads here); whoever says where the request
 // comes from says our own address; what can change something says it; nothing is told to whoever has not entered.
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Entry } from './entry.ts';
-import { Refusal } from './refusal.ts';
+import type { Entry } from './sessions.ts';
+import { Refusal } from '../routes/refusal.ts';
 
 export interface Address {
   /** As they may stand in Host: "127.0.0.1:7780". */

@@ -1,6 +1,6 @@
-// server/refusal.ts: what goes wrong with a request, as an answer. What the verbs refuse has its own code and status.
-import { AgsError, ERRORS } from '../protocol/errors.ts';
-import type { ApiError } from '../protocol/api/api.ts';
+// server/routes/refusal.ts: what goes wrong with a request, as an answer. What the verbs refuse has its own code and status.
+import { AgsError, ERRORS } from '../../protocol/errors.ts';
+import type { ApiError } from '../../protocol/api/api.ts';
 
 /** A request that is refused before any verb has seen it. */
 export class Refusal extends Error {

@@ -1,8 +1,8 @@
-// server/taking.ts: what a body chose of one task or two, as the verbs take it.
-import type { MergeTask } from '../protocol/api/review.ts';
-import type { StoredTask } from '../store/tasks.ts';
-import type { TreeRequest } from '../merge/merge-tree.ts';
-import { riskyPatterns } from '../results/risky-patterns.ts';
+// server/routes/chosen.ts: what a body chose of one task or two, as the verbs take it.
+import type { MergeTask } from '../../protocol/api/review.ts';
+import type { StoredTask } from '../../store/tasks.ts';
+import type { TreeRequest } from '../../merge/merge-tree.ts';
+import { riskyPatterns } from '../../results/risky-patterns.ts';
 import type { Desk } from './route.ts';
 
 type Taking = Pick<(typeof MergeTask)['_output'], 'changes' | 'files' | 'besides' | 'into' | 'create'>;

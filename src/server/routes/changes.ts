@@ -1,5 +1,5 @@
-// server/routes-changes.ts: what a task changed, and taking it.
-import { ResolveTask, Started } from '../protocol/api/api.ts';
+// server/routes/changes.ts: what a task changed, and taking it.
+import { ResolveTask, Started } from '../../protocol/api/api.ts';
 import {
   ApiChanges,
   ApiConflict,
@@ -10,12 +10,12 @@ import {
   MergeTask,
   Undone,
   type ApiFile,
-} from '../protocol/api/review.ts';
-import { AgsError } from '../protocol/errors.ts';
-import type { StoredTask } from '../store/tasks.ts';
-import { applyChosen } from '../merge/apply-chosen.ts';
-import { openMerge } from '../merge/merge.ts';
-import { checksFor, mergeRules, needsChecks, requirePassed } from '../merge/merge-checks.ts';
+} from '../../protocol/api/review.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import type { StoredTask } from '../../store/tasks.ts';
+import { applyChosen } from '../../merge/apply-chosen.ts';
+import { openMerge } from '../../merge/merge.ts';
+import { checksFor, mergeRules, needsChecks, requirePassed } from '../../merge/merge-checks.ts';
 import {
   countShown,
   foldedBecause,
@@ -26,15 +26,15 @@ import {
   sinceViewed,
   type ShownChanges,
   type ShownFile,
-} from '../results/change-set.ts';
-import { resolveTask } from '../merge/resolve.ts';
-import { bothSides } from '../merge/both-sides.ts';
-import { undoMerge } from '../merge/undo.ts';
-import type { World } from '../run/host-context.ts';
-import { patchText } from './patch-text.ts';
+} from '../../results/change-set.ts';
+import { resolveTask } from '../../merge/resolve.ts';
+import { bothSides } from '../../merge/both-sides.ts';
+import { undoMerge } from '../../merge/undo.ts';
+import type { World } from '../../run/host-context.ts';
+import { patchText } from '../patch-text.ts';
 import { Refusal } from './refusal.ts';
 import { route, type Desk, type Route } from './route.ts';
-import { inTurns, treeRequest } from './taking.ts';
+import { inTurns, treeRequest } from './chosen.ts';
 
 /** Files up to this size are sent whole, so that colours are right; of larger ones what changed. */
 const WHOLE_BYTES = 2 * 2 ** 20;

@@ -1,15 +1,15 @@
-// server/live.ts: the topics that can be listened to, and the heart that beats while somebody does.
+// server/live/live.ts: the topics that can be listened to, and the heart that beats while somebody does.
 // Invariant: with nobody there nothing is looked at; whoever comes back says where they were, and goes on from there.
-import type { ApiEvent, LiveMessage } from '../protocol/api/api.ts';
-import { readEventPage } from '../store/event-pages.ts';
-import type { EventLine } from '../store/events.ts';
-import type { World } from '../run/host-context.ts';
-import { createBoard, type Board } from './board.ts';
+import type { ApiEvent, LiveMessage } from '../../protocol/api/api.ts';
+import { readEventPage } from '../../store/event-pages.ts';
+import type { EventLine } from '../../store/events.ts';
+import type { World } from '../../run/host-context.ts';
+import { createBoard, type Board } from './task-index.ts';
 import { createAttempts, type Attempts } from './attempts.ts';
-import { createPeers, type Peer, type Source } from './peers.ts';
-import { createPlaces, type Places } from './places.ts';
+import { createPeers, type Peer, type Source } from './subscribers.ts';
+import { createPlaces, type Places } from './projects.ts';
 import { createRecent } from './recent.ts';
-import { Refusal } from './refusal.ts';
+import { Refusal } from '../routes/refusal.ts';
 
 export interface Live {
   /** All tasks have been looked at once. */

@@ -1,7 +1,7 @@
-// server/routes-services.ts: the services of a project, and of a task while it runs and afterwards.
-import { ApiConfiguredServices, ApiServiceLog, ApiServices } from '../protocol/api/services.ts';
-import { readBoundedLog } from '../store/bounded-log.ts';
-import { configuredServices, dataBytes, serviceOf, servicesOf } from '../services/view.ts';
+// server/routes/services.ts: the services of a project, and of a task while it runs and afterwards.
+import { ApiConfiguredServices, ApiServiceLog, ApiServices } from '../../protocol/api/services.ts';
+import { readBoundedLog } from '../../store/bounded-log.ts';
+import { configuredServices, dataBytes, serviceOf, servicesOf } from '../../services/view.ts';
 import { route, type Route } from './route.ts';
 
 const LOG_BYTES = 64 * 1024;

@@ -1,4 +1,4 @@
-// server/entry.ts: who may come in. A link that works once gives a browser its session; scripts have a key in a file that only its
+// server/sign-in/sessions.ts: who may come in. A link that works once gives a browser its session; scripts have a key in a file that only its
 // owner can read.
 // Invariant: no secret is in any file but the key; sessions are kept as hashes, so that a restart signs nobody out.
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -14,7 +14,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { replaceFile } from '../lib/files.ts';
+import { replaceFile } from '../../lib/files.ts';
 
 export interface Entry {
   /** For a link that works once, and not for long. */

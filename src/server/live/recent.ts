@@ -1,6 +1,6 @@
-// server/recent.ts: the last messages of a topic that has no log of its own, numbered here.
-import type { LiveMessage } from '../protocol/api/api.ts';
-import type { Source } from './peers.ts';
+// server/live/recent.ts: the last messages of a topic that has no log of its own, numbered here.
+import type { LiveMessage } from '../../protocol/api/api.ts';
+import type { Source } from './subscribers.ts';
 
 type Numbered<M> = M extends LiveMessage ? Omit<M, 'seq'> : never;
 

@@ -1,18 +1,18 @@
-// server/card.ts: one task as the list shows it: its files, and what its events add to them as they come.
+// server/live/task-row.ts: one task as the list shows it: its files, and what its events add to them as they come.
 // Invariant: built from files alone, so that a server that starts anew shows the same.
 import { statSync } from 'node:fs';
-import type { ApiTask } from '../protocol/api/api.ts';
-import { isUnderWay } from '../protocol/run-state.ts';
-import { isAlive } from '../lib/process/liveness.ts';
-import { attackedFile } from '../store/attacked.ts';
-import { readChecks } from '../store/checks.ts';
-import { createEventTail, type EventTail } from '../store/event-pages.ts';
-import type { EventLine } from '../store/events.ts';
-import { doingWords } from '../queries/doing.ts';
-import { readEntry, type TaskEntry } from '../queries/entries.ts';
-import { describeTask, rankOf, type TaskRow } from '../queries/list.ts';
-import { projectId } from '../projects/known-projects.ts';
-import { agentTitle } from '../agent-setup/about.ts';
+import type { ApiTask } from '../../protocol/api/api.ts';
+import { isUnderWay } from '../../protocol/run-state.ts';
+import { isAlive } from '../../lib/process/liveness.ts';
+import { attackedFile } from '../../store/attacked.ts';
+import { readChecks } from '../../store/checks.ts';
+import { createEventTail, type EventTail } from '../../store/event-pages.ts';
+import type { EventLine } from '../../store/events.ts';
+import { doingWords } from '../../queries/doing.ts';
+import { readEntry, type TaskEntry } from '../../queries/entries.ts';
+import { describeTask, rankOf, type TaskRow } from '../../queries/list.ts';
+import { projectId } from '../../projects/known-projects.ts';
+import { agentTitle } from '../../agent-setup/about.ts';
 
 export interface Card {
   readonly id: string;

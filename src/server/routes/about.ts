@@ -1,8 +1,8 @@
-// server/routes-about.ts: this machine and its projects.
+// server/routes/about.ts: this machine and its projects.
 import { z } from 'zod';
-import { AddProject, ApiAbout, ApiBranches, ApiProject, ApiProjects, type ApiAgent } from '../protocol/api/api.ts';
-import { listAgents, sandboxWorks, taskDefaults, type AgentFacts } from '../agent-setup/about.ts';
-import { projectBranches } from '../projects/known-projects.ts';
+import { AddProject, ApiAbout, ApiBranches, ApiProject, ApiProjects, type ApiAgent } from '../../protocol/api/api.ts';
+import { listAgents, sandboxWorks, taskDefaults, type AgentFacts } from '../../agent-setup/about.ts';
+import { projectBranches } from '../../projects/known-projects.ts';
 import { route, type Route } from './route.ts';
 
 const Nothing = z.object({});

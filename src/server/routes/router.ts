@@ -1,4 +1,4 @@
-// server/router.ts: from a method and a path to a route. Paths are made of fixed words and ids; an id is never a path.
+// server/routes/router.ts: from a method and a path to a route. Paths are made of fixed words and ids; an id is never a path.
 import type { Route } from './route.ts';
 import { Refusal } from './refusal.ts';
 

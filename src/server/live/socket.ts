@@ -1,8 +1,8 @@
-// server/live-socket.ts: the WebSocket of a tab: it says which topics it wants, and is told what happens there.
+// server/live/socket.ts: the WebSocket of a tab: it says which topics it wants, and is told what happens there.
 import type { WebSocket } from 'ws';
-import { LiveRequest, type LiveMessage } from '../protocol/api/api.ts';
+import { LiveRequest, type LiveMessage } from '../../protocol/api/api.ts';
 import type { Live } from './live.ts';
-import type { Peer } from './peers.ts';
+import type { Peer } from './subscribers.ts';
 
 const MAX_TOPICS = 2000;
 const PING_MS = 30_000;

@@ -1,12 +1,12 @@
-// server/enter.ts: a browser opens a link that works once, and gets its session.
+// server/sign-in/open-link.ts: a browser opens a link that works once, and gets its session.
 // Invariant: a session is given to a program of the user we run as, under our own name, and to nobody else.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Entry } from './entry.ts';
-import { sendFile } from './exchange.ts';
+import type { Entry } from './sessions.ts';
+import { sendFile } from '../exchange.ts';
 import { COOKIE, type Address } from './guard.ts';
 import { HEADERS } from './headers.ts';
 import { isOwnUser } from './own-user.ts';
-import { plainPage } from './page.ts';
+import { plainPage } from '../page.ts';
 
 export function enter(
   { entry, address }: { entry: Entry; address: Address },

@@ -1,12 +1,12 @@
-// server/task-detail.ts: one task in full, with what can be done with it now.
-import type { ApiTaskDetail } from '../protocol/api/api.ts';
-import type { StoredTask } from '../store/tasks.ts';
-import { ask } from '../queries/running.ts';
-import { agentResumes } from '../agent-setup/about.ts';
-import { waitingFor } from '../agent-run/control.ts';
-import { hasMerge } from '../merge/undo.ts';
-import type { World } from '../run/host-context.ts';
-import type { Card } from './card.ts';
+// server/live/task-detail.ts: one task in full, with what can be done with it now.
+import type { ApiTaskDetail } from '../../protocol/api/api.ts';
+import type { StoredTask } from '../../store/tasks.ts';
+import { ask } from '../../queries/running.ts';
+import { agentResumes } from '../../agent-setup/about.ts';
+import { waitingFor } from '../../agent-run/control.ts';
+import { hasMerge } from '../../merge/undo.ts';
+import type { World } from '../../run/host-context.ts';
+import type { Card } from './task-row.ts';
 
 export async function taskDetail(world: World, card: Card, stored: StoredTask): Promise<ApiTaskDetail> {
   const { task, run } = stored;

@@ -1,9 +1,9 @@
-// server/find-server.ts: a server of the same user that runs already.
+// server/sign-in/find-server.ts: a server of the same user that runs already.
 // Invariant: the key is shown to nobody: whoever listens on the port has to prove that they have it, and serve there, before they get it.
 import { randomBytes } from 'node:crypto';
-import { nameOf, proofOf, readKey } from './entry.ts';
-import { serverDir } from './serve.ts';
-import type { World } from '../run/host-context.ts';
+import { nameOf, proofOf, readKey } from './sessions.ts';
+import { serverDir } from '../serve.ts';
+import type { World } from '../../run/host-context.ts';
 
 /** A link that lets one browser in; null: nobody of ours serves there. */
 export async function findServer(world: World, port: number): Promise<string | null> {

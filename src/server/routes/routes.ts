@@ -1,13 +1,13 @@
-// server/routes.ts: every address of the API.
+// server/routes/routes.ts: every address of the API.
 import { z } from 'zod';
-import { ABOUT_ROUTES } from './routes-about.ts';
-import { CHANGE_ROUTES } from './routes-changes.ts';
-import { CHECK_ROUTES } from './routes-checks.ts';
-import { NETWORK_ROUTES } from './routes-network.ts';
+import { ABOUT_ROUTES } from './about.ts';
+import { CHANGE_ROUTES } from './changes.ts';
+import { CHECK_ROUTES } from './checks.ts';
+import { NETWORK_ROUTES } from './network.ts';
 import { openApiDocument } from './openapi.ts';
 import { route, type Route } from './route.ts';
-import { SERVICE_ROUTES } from './routes-services.ts';
-import { TASK_ROUTES } from './routes-tasks.ts';
+import { SERVICE_ROUTES } from './services.ts';
+import { TASK_ROUTES } from './tasks.ts';
 
 const API: readonly Route[] = [
   ...ABOUT_ROUTES,

@@ -1,9 +1,9 @@
-// server/places.ts: the projects as the page lists them: those that were added, those that tasks name, and those that are being cloned.
+// server/live/projects.ts: the projects as the page lists them: those that were added, those that tasks name, and those that are being cloned.
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { ApiProject, ApiTask } from '../protocol/api/api.ts';
-import { AgsError } from '../protocol/errors.ts';
-import { cloneProject, planClone } from '../projects/clone-project.ts';
+import type { ApiProject, ApiTask } from '../../protocol/api/api.ts';
+import { AgsError } from '../../protocol/errors.ts';
+import { cloneProject, planClone } from '../../projects/clone-project.ts';
 import {
   addProject,
   forgetProject,
@@ -11,8 +11,8 @@ import {
   projectBranches,
   projectId,
   readProjects,
-} from '../projects/known-projects.ts';
-import type { World } from '../run/host-context.ts';
+} from '../../projects/known-projects.ts';
+import type { World } from '../../run/host-context.ts';
 
 export interface Places {
   list(): Promise<ApiProject[]>;

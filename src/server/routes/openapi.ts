@@ -1,7 +1,7 @@
-// server/openapi.ts: the API as an OpenAPI 3.1 document, made of the routes and their schemas.
+// server/routes/openapi.ts: the API as an OpenAPI 3.1 document, made of the routes and their schemas.
 import { z } from 'zod';
-import * as api from '../protocol/api/api.ts';
-import * as review from '../protocol/api/review.ts';
+import * as api from '../../protocol/api/api.ts';
+import * as review from '../../protocol/api/review.ts';
 import type { Route } from './route.ts';
 
 type Json = Readonly<Record<string, unknown>>;

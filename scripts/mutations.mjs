@@ -108,7 +108,7 @@ export const MUTATIONS = [
   one('page: costly Markdown', 'web/src/text/markdown.tsx', ' || (text.match(SIGNS)?.length ?? 0) > MOST_SIGNS', '', WORDS),
   one('page: long Markdown', 'web/src/text/markdown.tsx', 'text.length > LONGEST || ', '', WORDS),
   one('page: names of the language', 'web/src/task/fold.ts', 'Object.hasOwn(READ, event.type) ? READ[event.type]?.(event) : undefined', 'READ[event.type]?.(event)', WORDS),
-  one('errors on a terminal', 'src/cli/error-text.ts', '  return sanitizer.push(text) + sanitizer.end();', '  return text + sanitizer.end();', 'attacks/words'),
+  one('errors on a terminal', 'src/cli/terminal/error-text.ts', '  return sanitizer.push(text) + sanitizer.end();', '  return text + sanitizer.end();', 'attacks/words'),
   // Bringing work out, where a test of its own shows it better than the battery.
   one('road: files have an end', 'src/results/agent-tree.ts', '  if (large !== undefined)', '  if (large === null)', 'bring-out'),
   one('road: pipes in a copy', 'src/results/agent-tree.ts', 'refused: pipesForRules(task.paths.copy) }', 'refused: [] }', 'bring-out'),

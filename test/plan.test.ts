@@ -14,8 +14,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { commandLine, optionLines } from '../src/cli/plan-text.ts';
-import { shellQuote } from '../src/cli/format.ts';
+import { commandLine, optionLines } from '../src/cli/terminal/plan-text.ts';
+import { shellQuote } from '../src/cli/terminal/format.ts';
 import { HOST_ROOT, hostPath, type Limits, type SandboxNetwork, type SandboxSpec } from '../src/protocol/spec.ts';
 import type { CgroupPlan } from '../src/sandbox/watch/cgroup-plan.ts';
 import { openCgroup } from '../src/sandbox/watch/cgroup.ts';

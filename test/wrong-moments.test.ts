@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import type { WebSocket } from 'ws';
-import { makeWorld } from '../src/cli/make-world.ts';
+import { makeWorld } from '../src/cli/make-context.ts';
 import { serveControl } from '../src/lib/process/control.ts';
 import { isAlive, type ProcessIdentity } from '../src/lib/process/liveness.ts';
 import { withStreams } from '../src/lib/process/process.ts';

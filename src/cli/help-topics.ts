@@ -2,8 +2,8 @@
 import { ERRORS, EXIT } from '../protocol/errors.ts';
 import { READY_HOOKS, type HookPoint } from '../protocol/hook.ts';
 import { PRESETS } from '../services/presets/presets.ts';
-import type { Paint } from './colour.ts';
-import { meanings, section, table, wrap } from './format.ts';
+import type { Paint } from './terminal/colour.ts';
+import { meanings, section, table, wrap } from './terminal/format.ts';
 
 export const TOPICS = {
   'exit-codes': exitCodes,

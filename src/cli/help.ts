@@ -2,10 +2,10 @@
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { suggest } from '../config/file/suggest.ts';
 import { visible } from '../lib/sanitize.ts';
-import { createPaint, type Paint } from './colour.ts';
-import { section, table, wrap } from './format.ts';
+import { createPaint, type Paint } from './terminal/colour.ts';
+import { section, table, wrap } from './terminal/format.ts';
 import type { Context, Option, Verb } from './verb.ts';
-import { VERBS, type VerbEntry, type VerbName } from './verbs.ts';
+import { VERBS, type VerbEntry, type VerbName } from './verbs/table.ts';
 
 export async function showHelp(topics: readonly string[], ctx: Context): Promise<number> {
   const [topic, ...more] = topics;

@@ -2,11 +2,11 @@
 import { isatty } from 'node:tty';
 import { AgsError, ERRORS, EXIT } from '../protocol/errors.ts';
 import { closeInherited } from '../lib/process/inherited.ts';
-import { errorText, seen } from './error-text.ts';
-import { makeWorld } from './make-world.ts';
+import { errorText, seen } from './terminal/error-text.ts';
+import { makeWorld } from './make-context.ts';
 import { parseVerb } from './parse.ts';
 import type { Context, Verb } from './verb.ts';
-import { VERBS, type VerbName } from './verbs.ts';
+import { VERBS, type VerbName } from './verbs/table.ts';
 
 export async function main(argv: readonly string[]): Promise<number> {
   closeInherited();
@@ -85,7 +85,7 @@ function makeContext(): Context {
     },
     terminal: { stdin: isatty(0), stdout: isatty(1), stderr: isatty(2) },
     async ask(question) {
-      const { askOnTerminal } = await import('./ask.ts');
+      const { askOnTerminal } = await import('./terminal/ask.ts');
       return askOnTerminal(question);
     },
   };

@@ -7,7 +7,7 @@ import { findProgram } from '../sandbox/checks/host.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { openTask, type OpenedTask } from '../projects/open-task.ts';
 import { EDITORS, editorArguments, TRUST_WORDS, type Editor } from './editors.ts';
-import { count, shellLine } from './format.ts';
+import { count, shellLine } from './terminal/format.ts';
 import { readVersion } from './version.ts';
 import type { Context } from './verb.ts';
 

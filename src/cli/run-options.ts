@@ -150,7 +150,7 @@ export async function runInSandbox(
   if (result.ended !== null) say(result.ended);
   if (result.denied.length > 0) say(deniedHosts(result.denied));
   if (result.changed) {
-    const { afterRun } = await import('./after-run.ts');
+    const { afterRun } = await import('./review/after-run.ts');
     await afterRun(result.taskId, review, ctx);
   }
   return result.exitCode;

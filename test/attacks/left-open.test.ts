@@ -1,7 +1,7 @@
 // test/attacks/left-open.test.ts: what the caller of ags has left open is not open inside; and `ags doctor --attack` would notice.
 import { expect, test } from 'vitest';
 import { FIND_LEFT_OPEN } from '../../src/attack/table/neighbours.ts';
-import { makeWorld } from '../../src/cli/make-world.ts';
+import { makeWorld } from '../../src/cli/make-context.ts';
 import { startNeighbour } from '../../src/attack/inside.ts';
 import { openStage, type AttackStage } from '../../src/attack/attacked-project.ts';
 import { AGS, createMachine } from '../harness.ts';

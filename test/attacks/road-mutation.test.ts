@@ -20,7 +20,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RoadAttack } from '../../src/attack/table/attack.ts';
 import { AGENT_ATTACKS } from '../../src/attack/table/agents.ts';
 import { APART_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from '../../src/attack/table/git.ts';
-import { makeWorld } from '../../src/cli/make-world.ts';
+import { makeWorld } from '../../src/cli/make-context.ts';
 import { leaveWork, lookAndMerge, ownState, type Road, type RunAgs } from '../../src/attack/git-pipeline.ts';
 import { openStage, type AttackStage } from '../../src/attack/attacked-project.ts';
 import { CALLERS, createMachine, type Machine } from '../harness.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { breaches, type Attack } from '../../src/attack/table/attack.ts';
 import { AgsError } from '../../src/protocol/errors.ts';
-import { makeWorld } from '../../src/cli/make-world.ts';
+import { makeWorld } from '../../src/cli/make-context.ts';
 import type * as AttackInside from '../../src/attack/inside.ts';
 import { openStage, type AttackStage } from '../../src/attack/attacked-project.ts';
 import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';

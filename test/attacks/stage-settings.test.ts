@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { approve } from '../../src/config/trust.ts';
 import { readProject } from '../../src/config/load.ts';
-import { makeWorld } from '../../src/cli/make-world.ts';
+import { makeWorld } from '../../src/cli/make-context.ts';
 import { makeProject } from '../../src/attack/git-pipeline.ts';
 import { notAttacked } from '../../src/attack/settings.ts';
 import { openStage } from '../../src/attack/attacked-project.ts';

@@ -9,9 +9,9 @@ import type { AgentProgram } from '../../agent-setup/programs.ts';
 import { listAgents, type AgentFacts } from '../../agent-setup/about.ts';
 import { readInstalled } from '../../agent-setup/installed-agents.ts';
 import { agentNamed } from '../agent-name.ts';
-import { createPaint } from '../colour.ts';
-import { table } from '../format.ts';
-import { signInWords } from '../sign-in-words.ts';
+import { createPaint } from '../terminal/colour.ts';
+import { table } from '../terminal/format.ts';
+import { signInWords } from '../terminal/sign-in-words.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';
 
 const verb: Verb = {

@@ -1,5 +1,5 @@
 // cli/verbs/allow.ts: `ags allow <rule>...`.
-import { ruleVerb } from '../rule-verb.ts';
+import { ruleVerb } from '../net/rule-verb.ts';
 
 export default ruleVerb('allow', {
   summary: 'let sandboxes reach a host',

@@ -17,9 +17,9 @@ const verb: Verb = {
     const { findTask } = await import('../../queries/find-task.ts');
     const { applyTask } = await import('../../merge/apply.ts');
     const { riskyPatterns } = await import('../../results/risky-patterns.ts');
-    const { count, shellQuote } = await import('../format.ts');
+    const { count, shellQuote } = await import('../terminal/format.ts');
     const { visible } = await import('../../lib/sanitize.ts');
-    const { meanwhile } = await import('../meanwhile.ts');
+    const { meanwhile } = await import('../terminal/meanwhile.ts');
     const task = await findTask(ctx.world, args.positionals[0], {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
       work: true,

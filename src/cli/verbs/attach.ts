@@ -10,7 +10,7 @@ const verb: Verb = {
   options: {},
   async run(args, ctx) {
     const { findTask } = await import('../../queries/find-task.ts');
-    const { openGuest } = await import('../guest-terminal.ts');
+    const { openGuest } = await import('../terminal/guest-terminal.ts');
     const task = await findTask(ctx.world, args.positionals[0] ?? '@');
     const code = await openGuest(ctx, task, { do: 'attach' });
     return code ?? EXIT.done;

@@ -15,9 +15,9 @@ import {
 } from '../../agent-setup/credentials.ts';
 import type { Credential } from '../../store/credentials.ts';
 import { agentNamed } from '../agent-name.ts';
-import { table } from '../format.ts';
-import { readPiped, readSecret } from '../read-secret.ts';
-import { signInWords } from '../sign-in-words.ts';
+import { table } from '../terminal/format.ts';
+import { readPiped, readSecret } from '../terminal/read-secret.ts';
+import { signInWords } from '../terminal/sign-in-words.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';
 
 const verb: Verb = {

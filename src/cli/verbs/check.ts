@@ -23,7 +23,7 @@ const verb: Verb = {
   async run(args, ctx) {
     const { findTask } = await import('../../queries/find-task.ts');
     const { riskyPatterns } = await import('../../results/risky-patterns.ts');
-    const { runChecksHere, tellChecks } = await import('../run-checks.ts');
+    const { runChecksHere, tellChecks } = await import('../review/run-checks.ts');
     const { values } = args;
     const task = await findTask(ctx.world, args.positionals[0], {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),

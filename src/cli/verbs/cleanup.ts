@@ -4,8 +4,8 @@ import { formatSize, parseDuration } from '../../lib/units.ts';
 import { cleanUp, planCleanup, type Cleanup } from '../../housekeeping/cleanup.ts';
 import type { CleanupItem } from '../../housekeeping/leftovers.ts';
 import type { TaskRow } from '../../queries/list.ts';
-import { createPaint, type Paint } from '../colour.ts';
-import { age, count, section, shortPath, table } from '../format.ts';
+import { createPaint, type Paint } from '../terminal/colour.ts';
+import { age, count, section, shortPath, table } from '../terminal/format.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';
 
 const verb: Verb = {

@@ -39,7 +39,7 @@ export async function completeWords(kinds: readonly string[], ctx: Context): Pro
 
 async function completables(): Promise<Completable[]> {
   // Not at the top: the table of verbs is what loads this file.
-  const { VERBS } = await import('../verbs.ts');
+  const { VERBS } = await import('./table.ts');
   const { TOPICS } = await import('../help-topics.ts');
   const verbs = await Promise.all(
     Object.entries(VERBS).map(async ([name, entry]): Promise<Completable> => {

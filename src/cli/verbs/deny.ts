@@ -1,5 +1,5 @@
 // cli/verbs/deny.ts: `ags deny <rule>...`.
-import { ruleVerb } from '../rule-verb.ts';
+import { ruleVerb } from '../net/rule-verb.ts';
 
 export default ruleVerb('deny', {
   summary: 'keep sandboxes from reaching a host',

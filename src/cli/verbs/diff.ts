@@ -17,14 +17,14 @@ const verb: Verb = {
   },
   async run(args, ctx) {
     const { findTask } = await import('../../queries/find-task.ts');
-    const { changeLine, paintDiff, readDiff, reasonLines } = await import('../show-change.ts');
-    const { createPaint } = await import('../colour.ts');
+    const { changeLine, paintDiff, readDiff, reasonLines } = await import('../review/show-change.ts');
+    const { createPaint } = await import('../terminal/colour.ts');
     const { visible } = await import('../../lib/sanitize.ts');
     const task = await findTask(ctx.world, args.positionals[0], {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
       work: true,
     });
-    const { LOOKING, meanwhile } = await import('../meanwhile.ts');
+    const { LOOKING, meanwhile } = await import('../terminal/meanwhile.ts');
     using review = await meanwhile(ctx, LOOKING, open(ctx, task));
     const wanted = args.positionals.slice(1);
     const changes = review.compared.changeSet.changes.filter(
@@ -47,7 +47,7 @@ const verb: Verb = {
     }
     if (changes.length === 0) ctx.stderr.write(`${task.task.name} changed nothing.\n`);
     if (args.values['stat'] === true && args.values['name-only'] !== true) {
-      const { statLines } = await import('../stat-lines.ts');
+      const { statLines } = await import('../review/stat-lines.ts');
       ctx.stdout.write((await statLines(review, changes, paint)).map((line) => `${line}\n`).join(''));
       return EXIT.done;
     }

@@ -19,7 +19,7 @@ const verb: Verb = {
     if (positionals.length > 0)
       throw new AgsError('usage.invalid', 'ags doctor takes no arguments.', { hint: 'See: ags doctor --help' });
     if (values['attack'] === true) {
-      const { attackHere } = await import('../attack-report.ts');
+      const { attackHere } = await import('../terminal/attack-report.ts');
       return attackHere(values, ctx);
     }
     if (values['backend'] !== undefined)

@@ -39,7 +39,7 @@ const verb: Verb = {
       ctx.stdout.write(`${made.task.name}\n`);
       return EXIT.done;
     }
-    const { followTask } = await import('../follow-task.ts');
+    const { followTask } = await import('../terminal/follow-task.ts');
     return followTask(made, { after: 0, verbose: args.values['verbose'] === true, json: false }, ctx);
   },
 };

@@ -8,11 +8,11 @@ type Run = (args: Arguments, ctx: Context) => Promise<number>;
 const WORDS: Readonly<Record<string, { options: readonly string[]; load(): Promise<Run> }>> = {
   serve: {
     options: ['config', 'rules', 'socket', 'log'],
-    load: async () => (await import('../gateway-serve.ts')).serve,
+    load: async () => (await import('../gateway/serve.ts')).serve,
   },
-  door: { options: ['socket', 'listen'], load: async () => (await import('../gateway-door.ts')).openDoor },
-  engine: { options: ['listen'], load: async () => (await import('../gateway-engine.ts')).serveEngine },
-  check: { options: ['socket', 'listen'], load: async () => (await import('../gateway-check.ts')).check },
+  door: { options: ['socket', 'listen'], load: async () => (await import('../gateway/listener.ts')).openDoor },
+  engine: { options: ['listen'], load: async () => (await import('../gateway/engine.ts')).serveEngine },
+  check: { options: ['socket', 'listen'], load: async () => (await import('../gateway/check.ts')).check },
 };
 
 const verb: Verb = {

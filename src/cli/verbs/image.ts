@@ -8,8 +8,8 @@ import type { BuildOptions, Built } from '../../images/build.ts';
 import { openImages, type Images } from '../../images/images.ts';
 import { insideDevContainer } from '../../images/devcontainer/inside.ts';
 import { agentNamed } from '../agent-name.ts';
-import { createPaint } from '../colour.ts';
-import { age, cut, table } from '../format.ts';
+import { createPaint } from '../terminal/colour.ts';
+import { age, cut, table } from '../terminal/format.ts';
 import { inProject } from '../run-options.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';
 

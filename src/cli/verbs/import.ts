@@ -27,7 +27,7 @@ const verb: Verb = {
       });
     const { openImport } = await import('../../transfer/import.ts');
     const { visible } = await import('../../lib/sanitize.ts');
-    const { meanwhile } = await import('../meanwhile.ts');
+    const { meanwhile } = await import('../terminal/meanwhile.ts');
     const into = values['into'] as string | undefined;
     using found = await openImport(ctx.world, resolve(ctx.cwd, path), into);
     const { asks } = found.wishes;
@@ -56,7 +56,7 @@ export default verb;
 
 async function isTrusted(flag: boolean, quiet: boolean, found: Import, ctx: Context): Promise<boolean> {
   const { visible } = await import('../../lib/sanitize.ts');
-  const { cut } = await import('../format.ts');
+  const { cut } = await import('../terminal/format.ts');
   if (flag) return true;
   if (quiet || !ctx.terminal.stdin || !ctx.terminal.stderr) return false;
   const { task } = found.file.manifest;

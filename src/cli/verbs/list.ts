@@ -4,9 +4,9 @@ import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatSize } from '../../lib/units.ts';
 import { listTasks, type Listing, type ShownState, type TaskRow } from '../../queries/list.ts';
 import type { Action } from '../../protocol/agent-event.ts';
-import { createPaint, type Paint } from '../colour.ts';
-import { age, count, cut, shellLine, table, widthOf, type Cell } from '../format.ts';
-import { describeAction } from '../show-event.ts';
+import { createPaint, type Paint } from '../terminal/colour.ts';
+import { age, count, cut, shellLine, table, widthOf, type Cell } from '../terminal/format.ts';
+import { describeAction } from '../terminal/show-event.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
@@ -32,7 +32,7 @@ const verb: Verb = {
     if (positionals.length > 0)
       throw new AgsError('usage.invalid', 'ags list takes no arguments.', { hint: 'For one task: ags diff <task>' });
     if (values['watch'] === true) {
-      const { watchList } = await import('../watch-list.ts');
+      const { watchList } = await import('../terminal/watch-list.ts');
       return watchList(values['all'] === true, ctx);
     }
     const listing = await listTasks(ctx.world, { all: values['all'] === true, size: values['size'] === true });

@@ -20,7 +20,7 @@ const verb: Verb = {
   },
   async run(args, ctx) {
     const { findTask } = await import('../../queries/find-task.ts');
-    const { followTask, printEvents } = await import('../follow-task.ts');
+    const { followTask, printEvents } = await import('../terminal/follow-task.ts');
     const { isLive } = await import('../../agent-run/control.ts');
     const task = await findTask(ctx.world, args.positionals[0] ?? '@');
     if (args.values['raw'] === true) {

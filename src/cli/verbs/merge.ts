@@ -33,7 +33,7 @@ const verb: Verb = {
     const { findTask } = await import('../../queries/find-task.ts');
     const { mergeRules } = await import('../../merge/merge-checks.ts');
     const { riskyPatterns } = await import('../../results/risky-patterns.ts');
-    const { meanwhile } = await import('../meanwhile.ts');
+    const { meanwhile } = await import('../terminal/meanwhile.ts');
     const { values } = args;
     if (values['squash'] === true && values['keep-commits'] === true)
       throw new AgsError('usage.invalid', '--squash and --keep-commits contradict each other.');
@@ -83,13 +83,13 @@ async function openChecked(
 ): Promise<Merge | number> {
   const { openMerge } = await import('../../merge/merge.ts');
   const { havePassed } = await import('../../merge/merge-checks.ts');
-  const { LOOKING, meanwhile } = await import('../meanwhile.ts');
+  const { LOOKING, meanwhile } = await import('../terminal/meanwhile.ts');
   const first = await meanwhile(ctx, LOOKING, openMerge(ctx.world, task, request));
   const { tree, to } = first.plan;
   if (!check || to === null || havePassed(task, tree, rules.checks)) return first;
   // Others may merge while they run.
   first[Symbol.dispose]();
-  const { runChecksHere, tellChecks } = await import('../run-checks.ts');
+  const { runChecksHere, tellChecks } = await import('../review/run-checks.ts');
   const file = await runChecksHere(ctx, task, { ...request, commands: [] }, { quiet });
   if (!quiet || file.state !== 'passed') await tellChecks(ctx, task, file, null);
   if (file.state !== 'passed') {
@@ -106,10 +106,10 @@ async function openChecked(
 
 async function show(plan: MergePlan, task: StoredTask, rules: MergeRules, ctx: Context): Promise<void> {
   const { checksFor } = await import('../../merge/merge-checks.ts');
-  const { age } = await import('../format.ts');
-  const { changeLine } = await import('../show-change.ts');
-  const { createPaint } = await import('../colour.ts');
-  const { count } = await import('../format.ts');
+  const { age } = await import('../terminal/format.ts');
+  const { changeLine } = await import('../review/show-change.ts');
+  const { createPaint } = await import('../terminal/colour.ts');
+  const { count } = await import('../terminal/format.ts');
   const { visible } = await import('../../lib/sanitize.ts');
   const paint = createPaint(ctx.colour);
   const lines = plan.take.slice(0, SHOWN).map((change) => `  ${changeLine(change, paint)}`);
@@ -129,7 +129,7 @@ async function show(plan: MergePlan, task: StoredTask, rules: MergeRules, ctx: C
 const SHOWN = 40;
 
 async function tell(plan: MergePlan, name: string, dry: boolean, ctx: Context): Promise<void> {
-  const { count, shellQuote } = await import('../format.ts');
+  const { count, shellQuote } = await import('../terminal/format.ts');
   const { visible } = await import('../../lib/sanitize.ts');
   const branch = visible(plan.ref.replace('refs/heads/', ''));
   const say = (text: string): void => void ctx.stderr.write(`${text}\n`);

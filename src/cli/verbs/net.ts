@@ -8,11 +8,11 @@ type Run = (args: Arguments, ctx: Context) => Promise<number>;
 
 /** Its options, besides --json, and the most words that may follow it. */
 const WORDS: Readonly<Record<string, { options: readonly string[]; words: number; load(): Promise<Run> }>> = {
-  rules: { options: ['task'], words: 1, load: async () => (await import('../net-rules.ts')).showRules },
-  log: { options: ['task', 'follow', 'denied'], words: 1, load: async () => (await import('../net-log.ts')).showLog },
-  asks: { options: ['task'], words: 1, load: async () => (await import('../net-asks.ts')).showAsks },
-  test: { options: [], words: Infinity, load: async () => (await import('../net-test.ts')).testHosts },
-  lock: { options: ['task', 'yes', 'only'], words: 1, load: async () => (await import('../net-lock.ts')).lock },
+  rules: { options: ['task'], words: 1, load: async () => (await import('../net/rules.ts')).showRules },
+  log: { options: ['task', 'follow', 'denied'], words: 1, load: async () => (await import('../net/log.ts')).showLog },
+  asks: { options: ['task'], words: 1, load: async () => (await import('../net/asks.ts')).showAsks },
+  test: { options: [], words: Infinity, load: async () => (await import('../net/test.ts')).testHosts },
+  lock: { options: ['task', 'yes', 'only'], words: 1, load: async () => (await import('../net/lock.ts')).lock },
 };
 
 const verb: Verb = {

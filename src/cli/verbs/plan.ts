@@ -1,8 +1,8 @@
 // cli/verbs/plan.ts: `ags plan`: what a sandbox would be, for people and for programs.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { viewPlan, type PlanView } from '../../exec/plan-view.ts';
-import { createPaint } from '../colour.ts';
-import { renderPlan } from '../plan-text.ts';
+import { createPaint } from '../terminal/colour.ts';
+import { renderPlan } from '../terminal/plan-text.ts';
 import { inProject, RUN_OPTIONS, runFlags } from '../run-options.ts';
 import type { Verb } from '../verb.ts';
 

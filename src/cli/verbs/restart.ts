@@ -22,7 +22,7 @@ const verb: Verb = {
       ctx.stderr.write(`ags: started. Watch it with: ags logs -f ${task.task.name}\n`);
       return EXIT.done;
     }
-    const { followTask } = await import('../follow-task.ts');
+    const { followTask } = await import('../terminal/follow-task.ts');
     const fresh = (await readTask(ctx.stateDir, task.task.id)) ?? task;
     return followTask(fresh, { after: 0, verbose: args.values['verbose'] === true, json: false }, ctx);
   },

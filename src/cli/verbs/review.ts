@@ -45,7 +45,7 @@ const verb: Verb = {
       (name) => args.values[name] !== undefined,
     );
     if (!flagged && args.values['json'] !== true && ctx.stdin.isTTY) {
-      const { reviewOnTerminal } = await import('../review-session.ts');
+      const { reviewOnTerminal } = await import('../review/session.ts');
       return reviewOnTerminal(task, risky, ctx);
     }
     return reviewByFlags(task, risky, args, ctx, flagged);
@@ -62,8 +62,8 @@ async function reviewByFlags(
 ): Promise<number> {
   const { openReview } = await import('../../results/review.ts');
   const { select } = await import('../../review/selection.ts');
-  const { count } = await import('../format.ts');
-  const { describe, summary } = await import('../review-session.ts');
+  const { count } = await import('../terminal/format.ts');
+  const { describe, summary } = await import('../review/session.ts');
   const list = (name: string): string[] => (args.values[name] as string[] | undefined) ?? [];
   const ignored = args.values['ignored'];
   if (ignored !== undefined && ignored !== 'discard' && ignored !== 'review')
@@ -113,8 +113,8 @@ async function showChanges(
   say: (text: string) => void,
   count: (n: number, noun: string) => string,
 ): Promise<void> {
-  const { changeLine, reasonLines } = await import('../show-change.ts');
-  const { createPaint } = await import('../colour.ts');
+  const { changeLine, reasonLines } = await import('../review/show-change.ts');
+  const { createPaint } = await import('../terminal/colour.ts');
   const paint = createPaint(ctx.colour);
   const { changes, refused, ignored } = review.compared.changeSet;
   for (const change of changes)

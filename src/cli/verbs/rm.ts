@@ -8,7 +8,7 @@ import { findEntry } from '../../queries/find-task.ts';
 import { describeTask, type TaskRow } from '../../queries/list.ts';
 import { openedDirectory } from '../../projects/opened-directory.ts';
 import { isRunning, removeEntry } from '../../housekeeping/remove.ts';
-import { count } from '../format.ts';
+import { count } from '../terminal/format.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {

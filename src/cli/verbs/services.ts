@@ -4,8 +4,8 @@ import { formatSize } from '../../lib/units.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import type { ServiceState } from '../../protocol/service.ts';
 import type { StoredTask } from '../../store/tasks.ts';
-import { createPaint, type Paint } from '../colour.ts';
-import { table, type Cell } from '../format.ts';
+import { createPaint, type Paint } from '../terminal/colour.ts';
+import { table, type Cell } from '../terminal/format.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
@@ -159,7 +159,7 @@ const LOOK_MS = 200;
 
 async function openClient({ task, service }: { task: StoredTask; service: string }, ctx: Context): Promise<number> {
   const { serviceOf } = await import('../../services/view.ts');
-  const { openGuest } = await import('../guest-terminal.ts');
+  const { openGuest } = await import('../terminal/guest-terminal.ts');
   const { client, state, kind } = serviceOf(task, service);
   if (state === 'stopped' || state === 'failed')
     throw new AgsError(

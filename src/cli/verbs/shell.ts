@@ -19,7 +19,7 @@ const verb: Verb = {
       });
     const beside = await findAgent(ctx, args.positionals[0]);
     if (beside !== null) {
-      const { openGuest } = await import('../guest-terminal.ts');
+      const { openGuest } = await import('../terminal/guest-terminal.ts');
       return (await openGuest(ctx, beside, { do: 'shell', argv: args.positionals.slice(1) })) ?? EXIT.done;
     }
     return runInSandbox('shell', args.positionals, runFlags(args), args, ctx);

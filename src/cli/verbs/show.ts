@@ -4,7 +4,7 @@ import { isUnderWay } from '../../protocol/run-state.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { formatDuration } from '../../lib/units.ts';
 import type { StoredTask } from '../../store/tasks.ts';
-import { age } from '../format.ts';
+import { age } from '../terminal/format.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
@@ -32,8 +32,8 @@ export default verb;
 type Facts = ReturnType<typeof import('../../queries/show.ts').showTask>;
 
 async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<void> {
-  const { createPaint } = await import('../colour.ts');
-  const { meanings, cut } = await import('../format.ts');
+  const { createPaint } = await import('../terminal/colour.ts');
+  const { meanings, cut } = await import('../terminal/format.ts');
   const paint = createPaint(ctx.colour);
   const ms = (facts.endedAtMs ?? ctx.now().getTime()) - facts.startedAtMs;
   const rows: [string, string][] = [
@@ -59,8 +59,8 @@ async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<vo
     `${paint('bold', visible(facts.name))}\n${meanings(rows.map(([name, value]) => [name, visible(value)]))}`,
   );
   if (facts.lastWord !== null) {
-    const { showEvent } = await import('../show-event.ts');
-    const { eventStyle } = await import('../follow-task.ts');
+    const { showEvent } = await import('../terminal/show-event.ts');
+    const { eventStyle } = await import('../terminal/follow-task.ts');
     ctx.stdout.write(`\n${showEvent(facts.lastWord, eventStyle(ctx, false))}`);
   }
   ctx.stderr.write(nextSteps(stored));

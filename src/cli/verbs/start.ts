@@ -51,7 +51,7 @@ const verb: Verb = {
   options: OPTIONS,
   async run(args, ctx) {
     const { startTasks } = await import('../../agent-run/start.ts');
-    const { followTask } = await import('../follow-task.ts');
+    const { followTask } = await import('../terminal/follow-task.ts');
     const goals = readGoals(args);
     const made = await startTasks(inProject(args, ctx), {
       goals,

@@ -1,0 +1,228 @@
+// cli/review/prompt.ts: the questions of a review, file by file, one key each.
+// Invariant: nothing is written before the last answer; Ctrl-C at any point leaves everything as it was.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { AgsError } from '../../protocol/errors.ts';
+import type { Change } from '../../protocol/changes.ts';
+import { visible } from '../../lib/sanitize.ts';
+import { formatSize } from '../../lib/units.ts';
+import { readBlob } from '../../git/staging/staging.ts';
+import type { Review } from '../../results/review.ts';
+import type { Paint } from '../terminal/colour.ts';
+import { widthOf } from '../terminal/format.ts';
+import { changeLine, paintDiff, readDiff, reasonLines } from './show-change.ts';
+import type { Context } from '../verb.ts';
+
+export interface Answers {
+  readonly take: readonly Change[];
+  readonly drop: readonly Change[];
+  readonly edited: ReadonlyMap<string, Buffer>;
+  /** Nothing more is to be asked. */
+  readonly left: boolean;
+}
+
+export type Key = () => Promise<string>;
+
+// Both fit on one line of 80 columns.
+const KEYS = 'y yes, n later, r throw away, d diff, e edit, q leave, ? more >';
+const CONFLICT_KEYS = 'n later, r throw away, d diff, q leave, ? more >';
+
+const HELP = `  y  take it          Y  take this and all that remain (never what can run code)
+  n  not now          N  not now, for all that remain
+  r  throw it away    R  throw this and all that remain away
+  d  show the diff, a screen at a time             D  show all of it
+  e  edit it, then take it; of a conflict, both sides in one text
+  q  leave; what you have answered so far is done  Ctrl-C  leave; nothing is done`;
+
+/** null: cancelled. */
+export async function askAboutChanges(
+  review: Review,
+  changes: readonly Change[],
+  ctx: Context,
+  paint: Paint,
+  key: Key,
+): Promise<Answers | null> {
+  const out = (text: string): void => void ctx.stderr.write(`${text}\n`);
+  const take: Change[] = [];
+  const drop: Change[] = [];
+  const edited = new Map<string, Buffer>();
+  let rest: 'Y' | 'R' | 'N' | null = null;
+  for (const [i, change] of changes.entries()) {
+    if (rest !== null) {
+      if (rest === 'Y' && takable(change)) take.push(change);
+      if (rest === 'R') drop.push(change);
+      continue;
+    }
+    const diff = await readDiff(review, change);
+    const size = diff.size === '' ? '' : `  ${paint('dim', diff.size)}`;
+    out(`\n${paint('dim', `[${i + 1}/${changes.length}]`)} ${changeLine(change, paint)}${size}`);
+    for (const line of reasonLines(change, paint)) out(line);
+    const pages = createPages(paintDiff(diff.lines, paint), ctx);
+    // What can run code is shown before it is asked about.
+    if (change.lane !== 'inert') pages.next(out, paint);
+    const conflicts = change.conflict === 'conflicts';
+    const mayEdit = review.compared.marked.has(change.path);
+    const keys = conflicts ? `${mayEdit ? 'e edit both sides, ' : ''}${CONFLICT_KEYS}` : KEYS;
+    for (;;) {
+      ctx.stderr.write(`${paint('bold', conflicts ? 'Conflict:' : 'Take it?')} ${paint('dim', keys)} `);
+      const answer = await key();
+      out(answer === '\x03' ? '^C' : answer === '\r' || answer === '\n' ? '' : visible(answer));
+      if (answer === '\x03') return null;
+      if (answer === 'q') return { take, drop, edited, left: true };
+      if (answer === 'd') pages.next(out, paint);
+      else if (answer === 'D') pages.all(out);
+      else if (answer === '?') out(HELP);
+      else if (answer === 'y' && conflicts)
+        out(
+          `  It changed on both sides. ${mayEdit ? 'Put both into one text with e, or leave' : 'Leave'} it for later.`,
+        );
+      else if (answer === 'e') {
+        const text = await editChange(review, change, ctx);
+        if (text === null) continue;
+        edited.set(change.path, text);
+        take.push(change);
+        break;
+      } else if (answer === 'y' || answer === 'r' || answer === 'n') {
+        if (answer === 'y') take.push(change);
+        if (answer === 'r') drop.push(change);
+        break;
+      } else if (answer === 'Y' || answer === 'R' || answer === 'N') {
+        rest = answer;
+        if (answer === 'Y' && takable(change)) take.push(change);
+        if (answer === 'R') drop.push(change);
+        break;
+      } else out('  That key has no meaning here; ? lists those that have.');
+    }
+  }
+  return { take, drop, edited, left: false };
+}
+
+/** Git-ignored files are asked about once. null: cancelled. */
+export async function askAboutIgnored(
+  review: Review,
+  ctx: Context,
+  paint: Paint,
+  key: Key,
+): Promise<'discard' | 'review' | 'later' | null> {
+  const { files, bytes } = review.compared.changeSet.ignored;
+  ctx.stderr.write(
+    `\n${files} file${files === 1 ? '' : 's'} that git ignores (${formatSize(bytes)}): ${paint('bold', 'r throw all away, i review each, n not now?')} `,
+  );
+  for (;;) {
+    const answer = await key();
+    if (answer === 'r' || answer === 'R' || answer === 'i' || answer === 'n' || answer === 'q' || answer === '\x03') {
+      ctx.stderr.write(`${answer === '\x03' ? '^C' : answer}\n`);
+      if (answer === '\x03') return null;
+      return answer === 'i' ? 'review' : answer === 'r' || answer === 'R' ? 'discard' : 'later';
+    }
+  }
+}
+
+function takable(change: Change): boolean {
+  return change.lane === 'inert' && change.conflict !== 'conflicts';
+}
+
+interface Pages {
+  /** As much as fits on the screen; after the end, from the start again. */
+  next(out: (text: string) => void, paint: Paint): void;
+  all(out: (text: string) => void): void;
+}
+
+function createPages(lines: readonly string[], ctx: Context): Pages {
+  let from = 0;
+  return {
+    next(out, paint) {
+      const to = endOfPage(lines, from, { columns: ctx.stderr.columns || 80, rows: (ctx.stderr.rows || 24) - 4 });
+      for (const line of lines.slice(from, to)) out(line);
+      if (to < lines.length) out(paint('dim', `  ... ${lines.length - to} more lines: d shows the next, D shows all`));
+      from = to < lines.length ? to : 0;
+    },
+    all(out) {
+      for (const line of lines) out(line);
+      from = 0;
+    },
+  };
+}
+
+/** At least one line, and then as many as the screen has room for; a long line takes several rows. */
+function endOfPage(lines: readonly string[], from: number, screen: { columns: number; rows: number }): number {
+  let rows = 0;
+  for (let at = from; at < lines.length; at++) {
+    rows += Math.max(1, Math.ceil(widthOf((lines[at] ?? '').replaceAll(/\x1b\[\d+m/g, '')) / screen.columns));
+    if (rows > screen.rows && at > from) return at;
+  }
+  return lines.length;
+}
+
+/** null: nothing is to be taken, and the reason was told. */
+async function editChange(review: Review, change: Change, ctx: Context): Promise<Buffer | null> {
+  const tell = (text: string): null => {
+    ctx.stderr.write(`  ${text}\n`);
+    return null;
+  };
+  if (change.after === null || change.after.mode === '120000') return tell('There is no text to edit.');
+  const { marked, merged } = review.compared;
+  const text =
+    change.conflict === 'conflicts'
+      ? marked.get(change.path)
+      : (merged.get(change.path) ?? (await readBlob(review.task.paths.staging, change.after.oid)));
+  if (text === undefined) return tell('The two sides cannot be put into one text. Leave it, or throw it away.');
+  if (text.includes(0)) return tell('There is no text to edit.');
+  const dir = mkdtempSync(join(review.task.paths.root, 'edit-'));
+  try {
+    const file = join(dir, basename(change.path));
+    writeFileSync(file, text, { mode: 0o600 });
+    const [program = 'vi', ...args] = (ctx.env['VISUAL'] ?? ctx.env['EDITOR'] ?? 'vi').split(' ');
+    const done = spawnSync(program, [...args, file], { stdio: 'inherit' });
+    if (done.error !== undefined || done.status !== 0)
+      return tell(`The editor ${program} ended with an error; nothing was taken.`);
+    const edited = readFileSync(file);
+    if (edited.equals(text)) return tell('Nothing was edited, so nothing was taken.');
+    if (change.conflict === 'conflicts' && /^(<{7} yours|>{7} sandbox)$/m.test(edited.toString('latin1')))
+      return tell('There are still conflict marks in it, so nothing was taken.');
+    return edited;
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+/** One key at a time from the terminal. */
+export function openKeys(ctx: Context): { key: Key; close(): void } {
+  if (!ctx.stdin.isTTY)
+    throw new AgsError('usage.no-terminal', 'There is no terminal to ask on.', {
+      hint: 'Use --accept <path>, --accept-all, --discard-all or --json.',
+    });
+  const waiting: ((key: string) => void)[] = [];
+  const typed: string[] = [];
+  const onData = (data: Buffer): void => {
+    // An arrow or function key comes as several characters, which are no answers of their own.
+    const text = data.toString('utf8');
+    for (const char of text.startsWith('\x1b') ? ['\x1b'] : text) {
+      const next = waiting.shift();
+      if (next === undefined) typed.push(char);
+      else next(char);
+    }
+  };
+  ctx.stdin.on('data', onData);
+  const raw = (on: boolean): void => void ctx.stdin.setRawMode(on);
+  return {
+    key: () =>
+      new Promise((resolve) => {
+        const ready = typed.shift();
+        if (ready !== undefined) return resolve(ready);
+        raw(true);
+        ctx.stdin.resume();
+        waiting.push((char) => {
+          raw(false);
+          ctx.stdin.pause();
+          resolve(char);
+        });
+      }),
+    close() {
+      ctx.stdin.off('data', onData);
+      raw(false);
+      ctx.stdin.pause();
+    },
+  };
+}

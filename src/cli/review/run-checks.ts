@@ -1,0 +1,101 @@
+// cli/review/run-checks.ts: checks in the foreground: what they print as it comes, how each of them ended, and Ctrl-C.
+import type { CheckRecord, ChecksFile } from '../../protocol/checks.ts';
+import { visible } from '../../lib/sanitize.ts';
+import { formatDuration } from '../../lib/units.ts';
+import { checkLogPath } from '../../store/checks.ts';
+import type { StoredTask } from '../../store/tasks.ts';
+import { openChecks, type ChecksRequest } from '../../merge/checks.ts';
+import { createPaint } from '../terminal/colour.ts';
+import { count, shellLine, table } from '../terminal/format.ts';
+import { LOOKING, meanwhile } from '../terminal/meanwhile.ts';
+import type { Context } from '../verb.ts';
+
+export async function runChecksHere(
+  ctx: Context,
+  stored: StoredTask,
+  request: ChecksRequest,
+  options: { readonly quiet: boolean },
+): Promise<ChecksFile> {
+  const stop = new AbortController();
+  const abort = (): void => stop.abort();
+  for (const name of SIGNALS) process.on(name, abort);
+  try {
+    const checks = await meanwhile(ctx, LOOKING, openChecks(ctx.world, stored, request));
+    const say = (text: string): void => void (options.quiet ? undefined : ctx.stderr.write(`${text}\n`));
+    say(
+      `ags: ${stored.task.name}: ${count(checks.merged.take.length, 'file')} onto ${visible(checks.merged.ref.replace('refs/heads/', ''))}, tree ${checks.merged.tree.slice(0, 10)}`,
+    );
+    let told = -1;
+    return await checks.run(
+      {
+        step: say,
+        changed(file) {
+          const n = file.checks.findIndex(({ state }) => state === 'running');
+          if (n < 0 || n === told) return;
+          told = n;
+          say(`ags: check ${n + 1} of ${file.checks.length}: ${visible(file.checks[n]?.name ?? '')}`);
+        },
+        printed: (_n, text) => void (options.quiet ? undefined : ctx.stdout.write(text)),
+      },
+      stop.signal,
+    );
+  } finally {
+    for (const name of SIGNALS) process.off(name, abort);
+  }
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** `merge`: the command that takes exactly what was checked; null: it follows. */
+export async function tellChecks(
+  ctx: Context,
+  { paths }: StoredTask,
+  file: ChecksFile,
+  merge: readonly string[] | null,
+): Promise<void> {
+  const paint = createPaint(ctx.colour);
+  const rows = file.checks.map((one) => [
+    { text: WORDS[one.state], paint: (text: string) => paint(one.state === 'passed' ? 'green' : 'red', text) },
+    one.name,
+    howItEnded(one),
+    timeOf(one),
+  ]);
+  ctx.stdout.write(`\n${table(rows)}`);
+  const say = (text: string): void => void ctx.stderr.write(`${text}\n`);
+  if (file.denied.length > 0) say(`ags: refused: ${file.denied.map(visible).join(', ')} (see: ags help network)`);
+  const failed = file.checks.flatMap((one, n) => (one.state === 'failed' ? [n] : []));
+  // One that had no time left has printed nothing.
+  const printed = failed.find((n) => file.checks[n]?.startedAtMs !== null);
+  switch (file.state) {
+    case 'passed':
+      return say(
+        `ags: ${count(file.checks.length, 'check')} passed for exactly this.${merge === null ? '' : ` Merge it: ${shellLine(merge)}`}`,
+      );
+    case 'failed':
+      return say(
+        `ags: ${failed.length} of ${count(file.checks.length, 'check')} failed. ${printed === undefined ? '' : `What was printed: ${checkLogPath(paths, printed)}`}`.trimEnd(),
+      );
+    case 'ended':
+    case 'running':
+      return say(`ags: the checks were ended. ${file.reason ?? ''}`.trimEnd());
+  }
+}
+
+const WORDS: Readonly<Record<CheckRecord['state'], string>> = {
+  waiting: 'not run',
+  running: 'running',
+  passed: 'passed',
+  failed: 'failed',
+  ended: 'ended',
+};
+
+function howItEnded({ exitCode, why, state }: CheckRecord): string {
+  if (why !== null) return why;
+  return exitCode === null || state === 'ended' ? '' : `exit ${exitCode}`;
+}
+
+function timeOf({ startedAtMs, endedAtMs }: CheckRecord): string {
+  if (startedAtMs === null || endedAtMs === null) return '';
+  const ms = endedAtMs - startedAtMs;
+  return ms < 10_000 ? `${(ms / 1000).toFixed(1)}s` : formatDuration(Math.round(ms / 1000));
+}

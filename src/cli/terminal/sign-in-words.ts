@@ -1,0 +1,13 @@
+// cli/terminal/sign-in-words.ts: how an agent is signed in, in a few words. Of a key there are its last four characters at most.
+import type { SignInStatus } from '../../agent-setup/credentials.ts';
+
+const KINDS = { 'api-key': 'API key', token: 'token', login: 'log-in' } as const;
+
+export function signInWords({ kind, ending, where, variable, problem }: SignInStatus): string {
+  if (where === 'not needed') return 'not needed';
+  if (kind === null) return 'no';
+  const what = KINDS[kind];
+  if (problem !== null) return `${what}: ${problem}`;
+  if (where === 'environment') return `${what} in ${variable}`;
+  return `${what} ...${ending}${where === 'keychain' ? ' in the keychain' : ''}`;
+}

@@ -1,4 +1,4 @@
-// bench/report.mjs: the results for people: a table in the terminal, docs/benchmarks.md and its chart.
+// bench/report.mjs: the results for people: a table in the terminal, docs/reference/benchmarks.md and its chart.
 import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { programVersion } from './peers.mjs';
@@ -107,7 +107,7 @@ export function replaceSections(page, { sections, title, bar }) {
     (title !== undefined && part.startsWith(`## ${title}`));
   const kept = parts.filter((part) => !isOld(part));
   const at = kept.findIndex((part) => part.startsWith(title === undefined ? '## The gateway' : '## The machine'));
-  if (at === -1) throw new Error('docs/benchmarks.md is not what npm run bench has written');
+  if (at === -1) throw new Error('docs/reference/benchmarks.md is not what npm run bench has written');
   kept.splice(at, 0, ...sections.map((section) => `${markdownSection(section).join('\n\n')}\n\n`));
   const [first, ...rest] = kept;
   const own = markdownTable(barTable(sections)).split('\n').slice(2);

@@ -1,5 +1,5 @@
 // scripts/bench.mjs: `npm run bench`: ags beside what one would use instead, as ratios in one run. Writes
-// docs/benchmarks.md and its charts; with --quick (under a minute, smaller repositories, no other proxies) it only prints.
+// docs/reference/benchmarks.md and its charts; with --quick (under a minute, smaller repositories, no other proxies) it only prints.
 // `npm run bench -- gateway` measures the gateway alone (ten minutes), and replaces only what the page says about it; so do
 // `-- layers`, `-- tasks`, `-- services` and `-- backends` (native, docker and podman beside each other), and `-- page` with the server and
 // the page in a browser (`-- page list`, `review`, `timeline`, `live` or `return`: only that part of it, which is printed and not written).
@@ -64,7 +64,7 @@ for (const { check } of sections) if (typeof check === 'string') throw new Error
 if (sections.flatMap((section) => section.bars).some((bar) => !verdict(bar))) process.exitCode = 1;
 
 function writePage() {
-  const page = join(root, 'docs/benchmarks.md');
+  const page = join(root, 'docs/reference/benchmarks.md');
   const isOfGateway = (section) => section.title.startsWith(GATEWAY.title);
   const names = part === 'gateway' ? GATEWAY : part === 'page' ? PAGE : {};
   const there = readFileSync(page, 'utf8');
@@ -74,12 +74,15 @@ function writePage() {
       ? markdownReport({ sections, machine, loads: { before, after: load() }, seconds, earlier })
       : replaceSections(there, { sections, ...names });
   writeFileSync(page, text);
-  if (part !== null && part !== 'gateway') return void process.stdout.write('written: docs/benchmarks.md\n');
+  if (part !== null && part !== 'gateway') return void process.stdout.write('written: docs/reference/benchmarks.md\n');
   const charts = (list) => drawChart(list.flatMap((section) => section.chart ?? []));
-  writeFileSync(join(root, 'docs/benchmarks-gateway.svg'), charts(sections.filter(isOfGateway)));
+  writeFileSync(join(root, 'docs/reference/benchmarks-gateway.svg'), charts(sections.filter(isOfGateway)));
   if (part === null)
-    writeFileSync(join(root, 'docs/benchmarks.svg'), charts(sections.filter((section) => !isOfGateway(section))));
-  process.stdout.write('written: docs/benchmarks.md and its charts\n');
+    writeFileSync(
+      join(root, 'docs/reference/benchmarks.svg'),
+      charts(sections.filter((section) => !isOfGateway(section))),
+    );
+  process.stdout.write('written: docs/reference/benchmarks.md and its charts\n');
 }
 
 function gatewayEffort() {

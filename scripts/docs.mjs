@@ -1,4 +1,4 @@
-// scripts/docs.mjs: writes the documents that are made from code: docs/configuration.md, docs/errors.md, docs/ags.schema.json and docs/openapi.json.
+// scripts/docs.mjs: writes the documents that are made from code: docs/reference/configuration.md, docs/reference/errors.md, docs/reference/ags.schema.json and docs/reference/openapi.json.
 // Build first (npm run build). With --check nothing is written, and the exit status says whether all are fresh.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,10 +13,10 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
  */
 export function renderDocs({ keys, defaults, errors, presets, routes, openapi }) {
   return {
-    'docs/configuration.md': configurationPage(keys.listKeys(), defaults, presets),
-    'docs/errors.md': errorsPage(errors),
-    'docs/ags.schema.json': `${JSON.stringify(keys.publicJsonSchema(), null, 2)}\n`,
-    'docs/openapi.json': `${JSON.stringify(openapi.openApiDocument(routes.ROUTES, version()), null, 2)}\n`,
+    'docs/reference/configuration.md': configurationPage(keys.listKeys(), defaults, presets),
+    'docs/reference/errors.md': errorsPage(errors),
+    'docs/reference/ags.schema.json': `${JSON.stringify(keys.publicJsonSchema(), null, 2)}\n`,
+    'docs/reference/openapi.json': `${JSON.stringify(openapi.openApiDocument(routes.ROUTES, version()), null, 2)}\n`,
   };
 }
 

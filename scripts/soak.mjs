@@ -1,5 +1,5 @@
 // scripts/soak.mjs: `npm run soak -- --minutes 60 --parallel 20`: tasks side by side in a loop, and whether anything grows or is left.
-// What was seen goes to bench/results/soak.json; `npm run bench -- soak` puts it into docs/benchmarks.md. With --dry nothing is written.
+// What was seen goes to bench/results/soak.json; `npm run bench -- soak` puts it into docs/reference/benchmarks.md. With --dry nothing is written.
 // Ends with 1 when a bound is crossed.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

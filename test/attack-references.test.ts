@@ -1,4 +1,4 @@
-// test/attack-references.test.ts: the published flaws that attempts name are those that docs/attack-references.md explains, and each says
+// test/attack-references.test.ts: the published flaws that attempts name are those that docs/security/attack-references.md explains, and each says
 // who tries it: exactly the attempts that name it, and tests that exist.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { ATTACKS } from '../src/attack/table/table.ts';
 
 const ROOT = new URL('..', import.meta.url).pathname;
-const page = readFileSync(join(ROOT, 'docs/attack-references.md'), 'utf8');
+const page = readFileSync(join(ROOT, 'docs/security/attack-references.md'), 'utf8');
 const FLAW = /^(CVE-\d{4}-\d{4,}|GHSA(-[0-9a-z]{4}){3})$/;
 
 interface Row {

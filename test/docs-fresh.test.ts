@@ -20,7 +20,7 @@ test.each(Object.entries(renderDocs({ keys, defaults, errors, presets, routes, o
 );
 
 test('the page of the configuration explains every key, and the page of the errors every code', () => {
-  const page = readFileSync(join(root, 'docs/configuration.md'), 'utf8');
+  const page = readFileSync(join(root, 'docs/reference/configuration.md'), 'utf8');
   const undocumented = keys
     .listKeys()
     .filter(
@@ -28,6 +28,6 @@ test('the page of the configuration explains every key, and the page of the erro
         description === '' || !page.includes(kind === 'section' ? `## ${path}` : `\`${path}\``),
     );
   expect(undocumented).toEqual([]);
-  const codes = readFileSync(join(root, 'docs/errors.md'), 'utf8');
+  const codes = readFileSync(join(root, 'docs/reference/errors.md'), 'utf8');
   expect(Object.keys(errors.ERRORS).filter((code) => !codes.includes(`\`${code}\``))).toEqual([]);
 });

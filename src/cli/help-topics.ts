@@ -170,7 +170,7 @@ function hooks(paint: Paint): string {
       ]),
       paint,
     ),
-    wrap('What stands in the JSON, and examples in sh, Python and JavaScript: docs/hooks.md'),
+    wrap('What stands in the JSON, and examples in sh, Python and JavaScript: docs/agents/hooks.md'),
   ].join('\n');
 }
 
@@ -221,6 +221,6 @@ function services(paint: Paint): string {
       paint,
     ),
     section('Presets', meanings(known), paint),
-    wrap('Seeds, data, limits and what happens when one fails: docs/services.md'),
+    wrap('Seeds, data, limits and what happens when one fails: docs/services/services.md'),
   ].join('\n');
 }

@@ -61,7 +61,7 @@ export function withKey(machine: Machine, { hostKey, userKey }: SshServer): [str
   mkdirSync(ssh, { mode: 0o700 });
   writeFileSync(join(ssh, 'known_hosts'), `${hostKey}\n`);
   writeFileSync(join(ssh, 'id_ed25519'), `${userKey}\n`, { mode: 0o600 });
-  // One connection for every command of Docker's client, as docs/containers.md says.
+  // One connection for every command of Docker's client, as docs/containers/containers.md says.
   writeFileSync(join(ssh, 'config'), 'Host *\n  ControlMaster auto\n  ControlPath ~/.ssh/%C\n  ControlPersist 5\n');
   giveTo(ssh, machine.uid);
   // All of /etc: what is mounted over a file is gone as soon as somebody else, anywhere on this machine, puts another in its place.

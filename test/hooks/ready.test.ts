@@ -293,8 +293,8 @@ describe('format', () => {
   });
 });
 
-describe('the examples in docs/hooks.md', () => {
-  const page = readFileSync(new URL('../../docs/hooks.md', import.meta.url), 'utf8');
+describe('the examples in docs/agents/hooks.md', () => {
+  const page = readFileSync(new URL('../../docs/agents/hooks.md', import.meta.url), 'utf8');
   const block = (language: string): string => new RegExp(`\`\`\`${language}\\n(#![^]*?)\`\`\``).exec(page)?.[1] ?? '';
   const asked = async (point: string, hook: string, request: typeof COMMAND): Promise<unknown> => {
     await using at = createHookPlace();

@@ -217,7 +217,7 @@ test('every answer is what the document says', async () => {
     expect(schema.parse(json), path).toEqual(json);
   }
   const { json } = await machine.server.call<{ paths: object }>('GET', '/api/openapi.json');
-  expect(json).toEqual(JSON.parse(readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8')));
+  expect(json).toEqual(JSON.parse(readFileSync(new URL('../../docs/reference/openapi.json', import.meta.url), 'utf8')));
   await expect(ags.send('doc', '')).rejects.toMatchObject({ status: 400, code: 'request.invalid' });
   await expect(ags.task('do')).rejects.toMatchObject({ status: 404, code: 'task.not-found' });
   await expect(

@@ -47,7 +47,7 @@ export function composeFile(input: DevContainer): string {
     ...names.map((name) => `${name}-data`),
     ...(input.docker ? ['docker-data'] : []),
   ];
-  return `# Written by "ags devcontainer init"; see docs/devcontainers.md of ags.
+  return `# Written by "ags devcontainer init"; see docs/containers/devcontainers.md of ags.
 # holder has a network with nothing in it but loopback, and a door there: ${DOOR}. dev and what is beside it share that network.
 # The door leads to gateway, which alone reaches the world, and lets through what allow-list.txt names.
 # ${mark} is in every name, so that no other project on this machine has the same volumes and containers, whatever it is called.

@@ -1,5 +1,5 @@
 // protocol/config/config.ts: what a user may write in ags.yaml or in their own config.yaml. Every field is optional.
-// Types, JSON Schema, docs/configuration.md and the file that `ags init` writes all come from this one schema.
+// Types, JSON Schema, docs/reference/configuration.md and the file that `ags init` writes all come from this one schema.
 // `needsTrust` marks what lets a sandbox see or use more: in a project's own file it waits for `ags trust`.
 import { z } from 'zod';
 import { checks } from './checks.ts';

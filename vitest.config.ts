@@ -4,9 +4,9 @@ import { defineConfig } from 'vitest/config';
 /** Minutes each, whatever their size says: begun last, they would keep one core waiting for the other. */
 const LONG = [
   'test/conformance/',
-  'test/e2e/agents.test.ts',
+  'test/e2e/agents.full.test.ts',
   'test/agents/',
-  'test/attacks/doctor-attack.test.ts',
+  'test/attacks/doctor-attack.full.test.ts',
   'test/far/',
 ];
 

@@ -17,7 +17,7 @@ const seed = process.env.AGS_FAULT_SEED ?? String(randomInt(1_000_000));
 process.stdout.write(`faults: ${rounds} rounds, AGS_FAULT_SEED=${seed}\n`);
 const { status } = spawnSync(
   process.execPath,
-  [join(root, 'node_modules/vitest/vitest.mjs'), 'run', 'test/faults/faults.test.ts'],
+  [join(root, 'node_modules/vitest/vitest.mjs'), 'run', 'test/faults/faults.proof.test.ts'],
   { cwd: root, stdio: 'inherit', env: { ...process.env, AGS_FAULT_ROUNDS: rounds, AGS_FAULT_SEED: seed } },
 );
 await stopEngine?.();

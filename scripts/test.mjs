@@ -1,5 +1,5 @@
 // scripts/test.mjs: `npm test`: set up, build, check, test, and end with one plain line of counts.
-// Arguments are passed on to vitest: npm test -- test/lanes.test.ts
+// Arguments are passed on to vitest: npm test -- test/review/lanes.test.ts
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';

@@ -1,5 +1,5 @@
 // review/lane-rules.ts: which files do something by being there, as data. To teach ags a new tool, add its file here
-// (or in host-rules.ts) and an example to test/lanes.test.ts.
+// (or in host-rules.ts) and an example to test/review/lanes.test.ts.
 // Invariant: a rule that doubts errs towards "host". Patterns hold at any depth and in any spelling: see path-pattern.ts.
 
 import type { Level } from './fact.ts';

@@ -12,7 +12,7 @@ import { judgeAll } from '../../src/attack/run-attack.ts';
 import { planRun } from '../../src/run/plan-run.ts';
 import { sandboxKey } from '../../src/run/sandbox-key.ts';
 import { CALLERS, createMachine } from '../harness.ts';
-import { worldOf } from './own-world.ts';
+import { worldOf } from './own-context.ts';
 import { runInside } from './run-inside.ts';
 import { createVictims } from './victims.ts';
 

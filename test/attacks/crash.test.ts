@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../given.ts';
+import { until } from '../exec/given.ts';
 import { CALLERS, createMachine } from '../harness.ts';
 
 const PATTERN = '/proc/sys/kernel/core_pattern';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, USUAL, type Machine } from '../harness.ts';
-import { createAgentMachine } from '../tasks/place.ts';
+import { createAgentMachine } from '../agent-run/place.ts';
 import { processesWith } from './host-view.ts';
 import { identity } from './run-inside.ts';
 

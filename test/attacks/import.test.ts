@@ -8,11 +8,11 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ExportManifest } from '../../src/protocol/export.ts';
 import { CALLERS, giveTo, type Caller } from '../harness.ts';
-import { blob, makePack, objectId, tree, type PackFlaws, type PackObject } from '../hostile-pack.ts';
-import { MANIFEST_LIES } from '../portable/lies.ts';
-import { importAll, readParts, writeBytes, writeParts, type Outcome, type Parts } from '../portable/parts.ts';
-import { commitOn } from '../portable/sound.ts';
-import { createAgentMachine, type AgentMachine } from '../tasks/place.ts';
+import { blob, makePack, objectId, tree, type PackFlaws, type PackObject } from '../git/hostile-pack.ts';
+import { MANIFEST_LIES } from '../transfer/lies.ts';
+import { importAll, readParts, writeBytes, writeParts, type Outcome, type Parts } from '../transfer/parts.ts';
+import { commitOn } from '../transfer/sound.ts';
+import { createAgentMachine, type AgentMachine } from '../agent-run/place.ts';
 
 const CALLER: Caller = CALLERS.at(-1) ?? 'user';
 let machine: AgentMachine;

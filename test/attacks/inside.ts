@@ -1,7 +1,7 @@
 // test/attacks/inside.ts: every attempt of the tables, from inside a sandbox. One sandbox runs them all; each is reported by itself.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, type Machine } from '../harness.ts';
-import type { PodmanUser } from '../podman-user.ts';
+import type { PodmanUser } from '../sandbox/podman-user.ts';
 import { breaches } from '../../src/attack/table/attack.ts';
 import { runInside, type Inside } from './run-inside.ts';
 import { CONTROL } from '../../src/attack/table/files.ts';

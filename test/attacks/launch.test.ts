@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, w
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { AGS, CALLERS, createMachine, giveTo, type Machine, type Result } from '../harness.ts';
-import { prepareMutant } from './mutant.ts';
+import { prepareMutant } from './mutation/mutant.ts';
 import { identity } from './run-inside.ts';
 
 const SECRET = 'CANARY-of-the-sibling';

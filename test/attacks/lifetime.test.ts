@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, type Machine } from '../harness.ts';
 import { endProcessesWith, processesWith, readProc, startReady, until } from './host-view.ts';
-import { prepareMutant, without } from './mutant.ts';
+import { prepareMutant, without } from './mutation/mutant.ts';
 import { identity } from './run-inside.ts';
 import { createVictims } from './victims.ts';
 

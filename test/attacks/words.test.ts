@@ -1,7 +1,7 @@
 // test/attacks/words.test.ts: what an agent names its commits, files, branches and errors is shown, and moves no cursor.
 import { expect, test } from 'vitest';
 import { CALLERS } from '../harness.ts';
-import { createAgentMachine } from '../tasks/place.ts';
+import { createAgentMachine } from '../agent-run/place.ts';
 
 // Clears the screen, sets the title and the clipboard, writes over the line, hides, turns the direction of writing; 7 and 8 bit.
 const EVIL = String.raw`\033[2J\033]0;pwned\007\033]52;c;cHduZWQ=\007\rover\b\b\b\302\2332J\342\200\256gnp`;

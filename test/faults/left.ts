@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { lstatSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { podman } from '../podman-user.ts';
+import { podman } from '../sandbox/podman-user.ts';
 import { list, taskNames } from './checker.ts';
 import type { Ground } from './ground.ts';
 

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { approvalOf, approve } from '../../src/config/trust.ts';
-import { createFixture, type Fixture } from '../config-fixture.ts';
+import { createFixture, type Fixture } from '../config/config-fixture.ts';
 
 let at: Fixture;
 beforeEach(() => {

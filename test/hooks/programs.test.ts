@@ -6,7 +6,7 @@ import { createEngine } from '../../src/hooks/engine.ts';
 import type { HookDecided } from '../../src/protocol/hook.ts';
 import { runAgain, startAgain } from '../conformance/again.ts';
 import { RUNNER } from '../conformance/place.ts';
-import { until } from '../given.ts';
+import { until } from '../exec/given.ts';
 import { CALLERS } from '../harness.ts';
 import { COMMAND, createHookPlace, NO_HOOKS, processesWith, READ, STOP, WRITE, WROTE } from './fixture.ts';
 

@@ -5,9 +5,9 @@ import { describe, expect, test } from 'vitest';
 import type { ApiError, ApiTask, ApiTasks } from '../../src/protocol/api/api.ts';
 import type { ApiChanges, Merged } from '../../src/protocol/api/review.ts';
 import type { ApiChecks } from '../../src/protocol/api/checks.ts';
-import { until } from '../given.ts';
+import { until } from '../exec/given.ts';
 import { USUAL } from '../harness.ts';
-import { processes, unfinished } from '../checks/place.ts';
+import { processes, unfinished } from '../merge/checks/place.ts';
 import { createServerMachine, type RunningServer, type ServerMachine } from './place.ts';
 
 const FILES = {

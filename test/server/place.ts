@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { WebSocket } from 'ws';
 import type { LiveMessage } from '../../src/protocol/api/api.ts';
 import type { Caller } from '../harness.ts';
-import { createAgentMachine, type AgentMachine } from '../tasks/place.ts';
+import { createAgentMachine, type AgentMachine } from '../agent-run/place.ts';
 
 export interface Answer<T = unknown> {
   readonly status: number;

@@ -9,7 +9,7 @@ import { findPrograms } from '../../src/services/presets/find-programs.ts';
 import { PRESETS } from '../../src/services/presets/presets.ts';
 import { planServices } from '../../src/run/plan-services.ts';
 import { OFFLINE } from '../../src/run/network/plan-network.ts';
-import { createFixture, type Fixture } from '../config-fixture.ts';
+import { createFixture, type Fixture } from '../config/config-fixture.ts';
 
 let at: Fixture;
 beforeEach(() => (at = createFixture()));

@@ -1,0 +1,36 @@
+// test/agent-run/fork.test.ts: a task that begins with what another one did.
+import { expect, test } from 'vitest';
+import { USUAL } from '../harness.ts';
+import { createAgentMachine } from './place.ts';
+
+test.each(USUAL)('as %s: another goal goes on from the files of a task, which stays as it is', async (caller) => {
+  using machine = createAgentMachine(caller, { 'a.txt': 'a\n' });
+  await machine.runDemo('first', 'append: a.txt one');
+  const before = machine.git('rev-parse', 'ags/first');
+  const forked = await machine.ags(['fork', 'first', 'append: a.txt two', '--name', 'second']);
+  expect(forked, forked.stderr).toMatchObject({ code: 0 });
+  expect(machine.run('second').state).toBe('ready');
+  expect(machine.git('show', 'ags/second:a.txt')).toBe('a\none\ntwo\n');
+  expect(machine.git('rev-parse', 'ags/first')).toBe(before);
+
+  // By another agent, without staying to watch; the name is all that is printed.
+  const other = await machine.ags(['fork', 'second', 'cat a.txt', '--agent', 'sh -c "echo three >> a.txt"', '-d']);
+  expect(other, other.stderr).toMatchObject({ code: 0, stdout: 'cat-a-txt\n' });
+  await machine.until('cat-a-txt', ['ready', 'failed']);
+  expect(machine.git('show', 'ags/cat-a-txt:a.txt')).toBe('a\none\ntwo\nthree\n');
+  expect((await machine.ags(['merge', 'second', '--yes'])).code).toBe(0);
+  expect(machine.git('show', 'main:a.txt')).toBe('a\none\ntwo\n');
+});
+
+test('what cannot be forked is said, and nothing is started', async () => {
+  using machine = createAgentMachine('root');
+  expect(await machine.ags(['fork'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('ags fork <task> "<goal>"'),
+  });
+  expect(await machine.ags(['fork', 'nothing', 'x'])).toMatchObject({ code: 3 });
+  await machine.runDemo('empty', 'say: nothing to do');
+  const none = await machine.ags(['fork', 'empty', 'go on', '--agent', 'nobody-knows-it']);
+  expect(none.code).not.toBe(0);
+  expect(machine.tasks()).toEqual(['empty']);
+});

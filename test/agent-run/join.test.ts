@@ -1,0 +1,63 @@
+// test/agent-run/join.test.ts: people come to a run that goes on: a shell beside the agent, the terminal of an interactive one.
+import { describe, expect, test } from 'vitest';
+import { USUAL } from '../harness.ts';
+import { enter, leaveAndComeBack } from './guest.ts';
+import { createAgentMachine } from './place.ts';
+
+describe.each(USUAL)('as %s', (caller) => {
+  test('a shell beside an agent is in the same sandbox, under the same rules, and ends with its own exit code', async () => {
+    using machine = createAgentMachine(caller);
+    await machine.ags(['start', 'work', 'write: theirs.txt x // say: here // wait: 600', '-a', 'demo', '-d']);
+    await machine.event('work', 'agent.said');
+    const guest = await enter(machine, 'work', { do: 'shell', argv: ['sh'] });
+    guest.type(
+      'stty -echo; cat theirs.txt; echo "seccomp $(grep -c "^Seccomp:.2" /proc/self/status) nnp $(grep "^NoNewPrivs" /proc/self/status | cut -f2) caps $(grep ^CapEff /proc/self/status | cut -f2)"; touch mine.txt; stty size\n',
+    );
+    expect(await guest.sees('24 80')).toContain('seccomp 1 nnp 1 caps 0000000000000000');
+    guest.resize(100, 30);
+    guest.type('stty size; exit 3\n');
+    await guest.sees('30 100');
+    expect(await guest.exitCode).toBe(3);
+    await machine.ags(['stop', 'work']);
+    expect(machine.branch('work')).toEqual(expect.arrayContaining(['theirs.txt', 'mine.txt']));
+  });
+
+  test('who leaves a shell ends what runs in it; the agent goes on', async () => {
+    using machine = createAgentMachine(caller);
+    await machine.ags([
+      'start',
+      'work',
+      'say: here // run: for i in $(seq 500); do test -e gone && break; sleep 0.1; done; ls',
+      '-a',
+      'demo',
+      '-d',
+    ]);
+    await machine.event('work', 'agent.said');
+    const guest = await enter(machine, 'work', {
+      do: 'shell',
+      argv: ['sh', '-c', 'trap "touch gone; exit" HUP; echo up; while :; do sleep 0.1; done'],
+    });
+    await guest.sees('up');
+    guest.leave();
+    const ended = await machine.event('work', 'tool.finished');
+    expect(ended['output']).toContain('gone');
+  });
+
+  test('the terminal of an interactive agent can be left and come back to; its work is on the branch at the end', async () => {
+    using machine = createAgentMachine(caller);
+    const started = await machine.ags(['start', 'term', 'write: a.txt x', '-a', 'demo', '-i']);
+    expect(started.stderr).toBe('ags: started. Sit down at its terminal with: ags attach term\n');
+    await machine.event('term', 'run.started');
+    await leaveAndComeBack(machine, 'term');
+    expect((await machine.until('term', ['ready', 'failed'])).state).toBe('ready');
+    expect(machine.branch('term')).toEqual(expect.arrayContaining(['a.txt', 'by-hand']));
+  });
+
+  test('an agent that works by itself has no terminal to sit down at', async () => {
+    using machine = createAgentMachine(caller);
+    await machine.ags(['start', 'work', 'say: here // wait: 600', '-a', 'demo', '-d']);
+    await machine.event('work', 'agent.said');
+    await expect(enter(machine, 'work', { do: 'attach' })).rejects.toThrow('This agent has no terminal');
+    await machine.ags(['rm', '--force', '--yes', 'work']);
+  });
+});

@@ -1,0 +1,213 @@
+// test/agent-setup/driver.mjs: the command with agents that exist only here, and a sandbox in which one of them is signed in as a task would be.
+// Run as the machine's caller: driver.mjs <dist> cli <arguments...> | inside <agent> <script> | token <agent> <pause ms>
+import { statSync } from 'node:fs';
+
+const [dist, what, ...rest] = process.argv.slice(2);
+const load = (name) => import(`${dist}/${name}.js`);
+const { AGENTS, agentNamed } = await load('agents/agents');
+
+const endpoint = { host: 'allowed.test', port: 443, endpoint: 'ACME_BASE_URL' };
+const readLogin = (text) => {
+  const { access, refresh, expires, ...more } = JSON.parse(text);
+  if (Object.keys(more).length > 0) throw new Error(`odd: ${text}`);
+  return { access, refresh: refresh ?? null, expiresAtMs: expires ?? null };
+};
+const refresh = { url: 'https://tokens.test/token', clientId: 'acme-client' };
+const base = {
+  hosts: [],
+  scratch: [],
+  gate: 'enforced',
+  resumes: false,
+  readHook: null,
+  plan: () => ({}),
+  drive: () => ({}),
+};
+const entry = (path) => ({ x64: path, arm64: path });
+AGENTS.splice(
+  0,
+  AGENTS.length,
+  {
+    ...base,
+    name: 'acme',
+    title: 'Acme Agent',
+    install: {
+      package: 'acme-agent',
+      version: '1.0.0',
+      program: 'acme',
+      entry: entry('acme-agent/bin/acme.js'),
+      node: 18,
+    },
+    signIns: [
+      {
+        kind: 'api-key',
+        title: 'API key of Acme',
+        how: 'Make one at acme.test.',
+        found: ['ACME_API_KEY'],
+        secret: { ...endpoint, header: 'x-api-key', send: '{}', env: 'ACME_API_KEY' },
+      },
+      {
+        kind: 'token',
+        title: 'Token of an Acme subscription',
+        how: 'acme setup-token prints one.',
+        found: ['ACME_TOKEN'],
+        secret: { ...endpoint, header: 'authorization', send: 'Bearer {}', env: 'ACME_TOKEN' },
+      },
+      {
+        kind: 'login',
+        title: 'Log-in of Acme',
+        how: 'Open the address it prints.',
+        found: [],
+        secret: { ...endpoint, header: 'authorization', send: 'Bearer {}', env: null },
+        login: { argv: ['log-in'], file: '.acme/auth.json', hosts: ['allowed.test'], read: readLogin, refresh },
+      },
+    ],
+  },
+  {
+    ...base,
+    name: 'bolt',
+    title: 'Bolt',
+    gate: 'observed',
+    install: { package: 'bolt-agent', version: '2.0.0', program: 'bolt', entry: entry('bolt-agent/bolt'), node: null },
+    signIns: [
+      {
+        kind: 'api-key',
+        title: 'API key of Bolt',
+        how: 'Ask Bolt.',
+        found: ['BOLT_KEY'],
+        secret: {
+          host: 'allowed.test',
+          port: 443,
+          header: 'authorization',
+          send: null,
+          env: 'BOLT_KEY',
+          endpoint: null,
+        },
+      },
+      {
+        kind: 'login',
+        title: 'Log-in of Bolt',
+        how: '',
+        found: [],
+        secret: {
+          host: 'allowed.test',
+          port: 443,
+          header: 'authorization',
+          send: 'Bearer {}',
+          env: null,
+          endpoint: 'BOLT_URL',
+        },
+        login: {
+          argv: [],
+          file: '.bolt/auth.json',
+          hosts: [],
+          read: readLogin,
+          refresh: { ...refresh, as: 'json', more: { scope: 'all' } },
+        },
+      },
+    ],
+  },
+  { ...base, name: 'plain', title: 'Plain', install: null, signIns: [] },
+);
+
+const { main } = await load('cli/main');
+if (what === 'cli') process.exitCode = await main(rest);
+else {
+  const world = await worldOf();
+  if (what === 'inside') process.exitCode = await inside(world, ...rest);
+  if (what === 'token') process.exitCode = await token(world, ...rest);
+  if (what === 'find') process.exitCode = await find(world, ...rest);
+}
+
+/** The world of cli/main.ts, taken from a verb that does nothing. */
+async function worldOf() {
+  const { VERBS } = await load('cli/verbs');
+  let world;
+  VERBS.list = {
+    ...VERBS.list,
+    load: async () => ({ default: { options: {}, run: async (_, ctx) => ((world = ctx.world), 0) } }),
+  };
+  await main(['list']);
+  return world;
+}
+
+/** tasks/run.ts with the secret of an agent among those of the configuration. */
+async function inside(world, name, script) {
+  const { findSignIn } = await load('tasks/credentials');
+  const { planRun, createRun } = await load('tasks/prepare');
+  const { prepareNetwork } = await load('tasks/network-plan');
+  const { createTask } = await load('store/tasks');
+  const { openRunNetwork } = await load('tasks/run-network');
+  const { catchSignals, supervise } = await load('tasks/supervise');
+  const found = await findSignIn(world, agentNamed(name));
+  if (found === null) return 44;
+  const planned = await planRun(world, {});
+  const config = { ...planned.config, secrets: [found.secret] };
+  const plan = { ...planned, config, network: await prepareNetwork(world, config, true) };
+  const { id, paths } = createTask(
+    world.stateDir,
+    () => `inside-${Math.random().toString(36).slice(2, 6)}`,
+    () => ({ task: {}, run: {} }),
+  );
+  const spec = await createRun(world, plan, paths, id);
+  const notice = (text) => process.stderr.write(`${text}\n`);
+  const network = openRunNetwork({
+    world,
+    id,
+    startedAtMs: Date.now(),
+    project: plan.project.root,
+    events: paths.events,
+    config,
+    grants: plan.network.grants,
+    secrets: plan.network.secrets,
+    notice,
+  });
+  const signals = catchSignals();
+  const openStdio = async () => ({
+    stdio: { stdin: 'ignore', stdout: 1, stderr: 2, terminal: null },
+    close: async () => undefined,
+  });
+  const { exitCode } = await supervise({
+    world,
+    plan,
+    id,
+    network,
+    request: { kind: 'exec', command: ['sh', '-c', script], openStdio },
+    spec,
+    paths,
+    signals,
+    onStart: () => undefined,
+  });
+  await network[Symbol.asyncDispose]();
+  return exitCode;
+}
+
+/** What the gateway would put in, asked for without a gateway. */
+async function token(world, name) {
+  const { findSignIn } = await load('tasks/credentials');
+  const { currentToken } = await load('tasks/token-refresh');
+  const { checkSecret } = await load('tasks/gateway-load');
+  const { userConfig } = await load('tasks/apart');
+  const { secret } = await findSignIn(world, agentNamed(name));
+  const { network } = await userConfig(world, world.stateDir);
+  // Every look at the clock follows a look at what is stored; the second one, at the lock.
+  const now = () => (process.stderr.write('looked\n'), new Date());
+  try {
+    await checkSecret({ ...world, now }, network, secret);
+    process.stdout.write(await currentToken(secret.from, { now: Date.now, post: async () => null }));
+    return 0;
+  } catch (error) {
+    process.stdout.write(`${error.code}: ${error.message} ${error.hint}`);
+    return 1;
+  }
+}
+
+async function find(world, name) {
+  const { findProgram, userView } = await load('tasks/agent-programs');
+  const { versionNotice } = await load('tasks/agent-version');
+  const program = await findProgram(world, agentNamed(name), await userView(world));
+  const notices = program === null ? [] : [0, 1].map(() => versionNotice(world, agentNamed(name), program));
+  process.stdout.write(
+    JSON.stringify({ program, notices, dir: statSync(world.stateDir, { throwIfNoEntry: false })?.mode }),
+  );
+  return 0;
+}

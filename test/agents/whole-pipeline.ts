@@ -1,0 +1,87 @@
+// test/agents/whole-pipeline.ts: `ags start` with the real program of an agent, in a real sandbox, through the real gateway. Its model
+// host is an origin of the tests: a name that leads to it, a certificate that the user's machine trusts, and the scripted model.
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import type { Agent } from '../../src/agents/agent.ts';
+import { createWorld, ORIGIN } from '../gateway/fixture.ts';
+import { giveTo, type Caller, type Result } from '../harness.ts';
+import { startModel, type Model } from '../model/server.ts';
+import type { Scenario } from '../model/scenario.ts';
+import { createAgentMachine, type AgentMachine } from '../agent-run/place.ts';
+import { programIn } from './programs.ts';
+
+export interface Road extends AsyncDisposable {
+  readonly machine: AgentMachine;
+  readonly model: Model;
+  /** Of the user who has the key; also for a terminal. */
+  readonly env: Readonly<Record<string, string>>;
+  ags(...args: string[]): Promise<Result>;
+}
+
+export const REAL_KEY = 'the-real-key-of-the-user';
+
+/** Leads to the model's address, and no rule allows it. */
+export const DENIED_HOST = 'denied.test';
+
+/** A hook of the user's own refuses every command that speaks of "forbidden". */
+const HOOK = 'grep -q forbidden || exit 0; echo "This is not wanted here." >&2; exit 2';
+
+export async function openRoad(agent: Agent, caller: Caller, scenario: (project: string) => Scenario): Promise<Road> {
+  const signIn = agent.signIns.find(({ kind }) => kind === 'api-key');
+  if (signIn === undefined || agent.install === null) throw new Error(`${agent.name} takes no key`);
+  const machine = createAgentMachine(caller);
+  const model = await startModel({ key: REAL_KEY, scenario: scenario(machine.project) });
+  const world = await createWorld();
+  for (const host of [signIn.secret.host, DENIED_HOST]) world.names.set(host, [ORIGIN]);
+  await world.tls(signIn.secret.port, (socket) => {
+    const onward = connect(model.port, '127.0.0.1');
+    onward.on('error', () => socket.destroy());
+    socket.on('close', () => onward.destroy());
+    socket.pipe(onward).pipe(socket);
+  });
+  const config = join(machine.home, '.config/ags');
+  mkdirSync(config, { recursive: true });
+  writeFileSync(
+    join(config, 'config.yaml'),
+    `network:\n  dns: ["${world.dns}"]\n  addresses: ["${ORIGIN}/32"]\nhooks:\n  pre-bash:\n    - run: ${JSON.stringify(HOOK)}\n`,
+  );
+  machine.write('../ca.pem', world.authority.certificatePem);
+  const env = {
+    ...offerProgram(agent, machine),
+    NODE_EXTRA_CA_CERTS: join(machine.project, '../ca.pem'),
+    [signIn.found[0] ?? '']: REAL_KEY,
+  };
+  return {
+    machine,
+    model,
+    env,
+    ags: (...args) => machine.ags(args, { env, timeoutMs: 110_000 }),
+    async [Symbol.asyncDispose]() {
+      await machine.ags(['stop', '--all'], { env });
+      await model.close();
+      await world[Symbol.asyncDispose]();
+      machine[Symbol.dispose]();
+    },
+  };
+}
+
+/** On the PATH of the user; one that needs another Node than the user has, as ags installs it. */
+function offerProgram(agent: Agent, machine: AgentMachine): Record<string, string> {
+  const { directory, ownNode, program } = programIn(agent);
+  const { version = '', program: name = '' } = agent.install ?? {};
+  if (ownNode === null) {
+    const bin = join(machine.root, 'bin');
+    mkdirSync(bin);
+    symlinkSync(program, join(bin, name));
+    return { PATH: `${bin}:${machine.env['PATH'] ?? ''}` };
+  }
+  const data = join(machine.root, 'data');
+  const home = join(data, 'ags/agents', agent.name);
+  mkdirSync(home, { recursive: true });
+  symlinkSync(directory, join(home, version));
+  const installedAt = new Date().toISOString();
+  writeFileSync(join(home, 'current.json'), JSON.stringify({ version, node: ownNode, installedAt }));
+  giveTo(data, machine.uid);
+  return { XDG_DATA_HOME: data };
+}

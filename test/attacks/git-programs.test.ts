@@ -1,0 +1,34 @@
+// test/attacks/git-programs.test.ts: whatever the attempts on git are made with is looked for first: where it is not there, they would fail
+// without a word, and count as stopped.
+import { mkdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { AGENT_ATTACKS } from '../../src/attack/table/agents.ts';
+import { APART_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from '../../src/attack/table/git.ts';
+import { PROGRAMS, scriptOf } from '../../src/attack/git-pipeline.ts';
+import { CALLERS, createMachine } from '../harness.ts';
+
+/** The attempts as their shell gets them, with these programs and no others. `said`: also what anybody complained of. */
+async function make(programs: readonly string[]): Promise<{ code: number | null; said: string }> {
+  using machine = createMachine(CALLERS.at(-1) ?? 'user');
+  const tools = join(machine.project, 'tools');
+  mkdirSync(tools);
+  for (const name of programs) symlinkSync(`/usr/bin/${name}`, join(tools, name));
+  const all = [...GIT_ATTACKS, ...MERGE_ATTACKS, ...AGENT_ATTACKS, ...APART_ATTACKS];
+  const script = scriptOf(all, { RAN: '/tmp/ran', SIBLING: '/tmp/sibling', BASE: 'HEAD' });
+  machine.write('script.sh', script.replace('exec 2> /dev/null', 'exec 2>&1'));
+  const run = await machine.ags(['exec', '--review', 'later', '--', '/bin/sh', '-c', 'PATH=$PWD/tools; . ./script.sh']);
+  return { code: run.code, said: run.stdout };
+}
+
+test('with exactly what they look for, every program that they use is there', async () => {
+  const { code, said } = await make(PROGRAMS);
+  expect(code).toBe(0);
+  // touch is what the host would run.
+  expect(said.split('\n').filter((line) => /(?<!touch): (not found|inaccessible)/.test(line))).toEqual([]);
+});
+
+test('where one of them is not there none is made, and it is named', async () => {
+  expect(await make([])).toEqual({ code: 3, said: `not there: ${PROGRAMS.join(' ')}\n` });
+  expect(await make(PROGRAMS.filter((name) => name !== 'cut'))).toEqual({ code: 3, said: 'not there: cut\n' });
+});

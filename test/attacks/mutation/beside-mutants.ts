@@ -1,0 +1,60 @@
+// test/attacks/mutation/beside-mutants.ts: takes each protection out of single parts of what stands beside a sandbox, one at a time, and shows that an
+// attempt against that part then succeeds: the cache of images, the door to an engine inside and its answers, the seeds of services.
+// What an engine or a service can do is in engine-mutation.test.ts and service-mutation.test.ts.
+import { BESIDE_PARTS } from './engine-parts.ts';
+import { IMAGE_PARTS } from './image-parts.ts';
+import type { Piece } from './mutated-source.ts';
+import { tryParts, type PartMutant } from './parts.ts';
+
+const PARTS = { ...IMAGE_PARTS, ...BESIDE_PARTS } as const;
+type Mutant = PartMutant<keyof typeof PARTS>;
+
+const one = (by: Mutant['by'], name: string, ...pieces: readonly Piece[]): Mutant => ({ name, by, pieces });
+const off = (by: Mutant['by'], file: string, name: string, from: string, to = ''): Mutant =>
+  one(by, name, [file, from, to]);
+
+const [QUESTION, CACHE, STORE] = ['registry/question.ts', 'registry/cache.ts', 'registry/store.ts'];
+const UPSTREAM = 'registry/upstream.ts';
+
+// One line for each, however long: it is read as a table.
+// oxfmt-ignore
+const MUTANTS: readonly Mutant[] = [
+  off('questions', QUESTION, 'nothing can be put in', "if (method !== 'GET' && method !== 'HEAD')", "if (method === '')"),
+  off('questions', QUESTION, 'addresses without passwords', '[a-z0-9.-]+(?::\\d{1,5})?))?', '[a-z0-9.:@-]+(?::\\d{1,5})?))?'),
+  off('questions', QUESTION, 'names of images are plain', '([a-z0-9]+(?:(?:[._/]|__|-+)[a-z0-9]+)*)', '([a-z0-9./_-]+)'),
+  off('questions', QUESTION, 'names of images have an end', 'repository.length > MOST_NAME || '),
+  off('questions', QUESTION, 'a layer is named by what is in it', "(kind === 'blob' ? DIGEST : REFERENCE)", 'REFERENCE'),
+  off('questions', QUESTION, 'tags are plain', "!(kind === 'blob' ? DIGEST : REFERENCE).test(reference)", "!(kind === 'blob' ? DIGEST : /./).test(reference)"),
+  off('questions', QUESTION, 'tags have an end', '[A-Za-z0-9._-]{0,127})$/', '[A-Za-z0-9._-]*)$/'),
+  off('questions', QUESTION, 'no fragment', '(?:\\?([^#]*))?$/i', '(?:\\?([^#]*))?(?:#.*)?$/i'),
+  off('images', CACHE, 'registries that were named', 'const origin = registries.get(question.registry);', 'const origin = registries.get(question.registry) ?? [...registries.values()][0];'),
+  off('images', STORE, 'a layer is what its digest says', "if (`sha256:${sum.digest('hex')}` !== digest) {", "if (digest === '') {"),
+  off('images', CACHE, 'the last piece waits', '        held = chunk;\n', '        response.write(chunk);\n'),
+  off('images', CACHE, 'a manifest is what its digest says', 'if (found !== said) {', "if (said === '') {"),
+  off('images', CACHE, 'manifests have an end', 'readBytes(from, MOST_MANIFEST)', 'readBytes(from, 2 ** 40)'),
+  off('images', CACHE, 'a layer is of its image', 'return `${origin}/${question.repository}`;', "return origin.slice(0, 0) + question.kind;"),
+  off('images', CACHE, 'the registry has it for that image too', 'if (head.statusCode !== 200) return null;\n    await store.learn'  , 'await store.learn'),
+  one('images', 'other registries prove nothing', [CACHE, 'store.part(visit.origin, digest)', "store.part('', digest)"], [CACHE, '[placeOf(visit), visit.origin]', "[placeOf(visit), '']"]),
+  off('keeping', CACHE, 'a tag is asked for again', 'return age >= 0 && age < TAG_MS;', 'return age >= 0;'),
+  off('keeping', CACHE, 'whatever the clock says', 'return age >= 0 && age < TAG_MS;', 'return age < TAG_MS;'),
+  off('keeping', CACHE, 'few notes of a tag', 'return MANIFEST_TYPES.filter((type) => said.includes(type));', 'return said;'),
+  off('keeping', STORE, 'so much is kept', 'if (total <= mostBytes) break;\n    rmSync(path, { force: true });\n    total -= bytes;\n  }\n  return total <= mostBytes;', 'if (total > 0) break;\n    rmSync(path, { force: true });\n    total -= bytes;\n  }\n  return true;'),
+  off('keeping', STORE, 'a layer has an end', 'await roomFor(path, dir, mostBytes);'),
+  off('registries', UPSTREAM, 'a token for its registry', 'if (token !== null && url.origin === first.origin)', 'if (token !== null)'),
+  off('registries', UPSTREAM, 'a token for reading', 'realm.searchParams.set(\'scope\', `repository:${wanted.repository}:pull`);', "realm.searchParams.set('scope', of('scope') ?? `repository:${wanted.repository}:pull`);"),
+  off('registries', UPSTREAM, 'a token has an end', 'readAll(answer, MOST_TOKEN_BYTES)', 'readAll(answer, 2 ** 40)'),
+  off('registries', UPSTREAM, 'a token over TLS', "if (realm.protocol !== 'https:' && realm.origin !== wanted.origin)", "if (realm.protocol === '')"),
+  off('registries', UPSTREAM, 'no password', '!/^bearer /i.test(challenge) || '),
+  off('registries', UPSTREAM, 'TLS wherever it leads', " || (next.protocol !== 'https:' && next.origin !== first.origin)"),
+  off('registries', UPSTREAM, 'not for ever', 'const MOST_REDIRECTS = 5;', 'const MOST_REDIRECTS = 50;'),
+  off('answers', 'tasks/inner-ask.ts', 'answers of an engine have an end', 'if (text.length > MOST_CHARACTERS) throw', 'if (text.length < 0) throw'),
+  off('answers', 'tasks/inner-ask.ts', 'words of an engine are shown, not obeyed', "visible((typeof message === 'string' ? message : text).slice(0, 500))", "(typeof message === 'string' ? message : text).slice(0, 500)"),
+  off('answers', 'tasks/inner-ask.ts', 'words of an engine have an end', '.slice(0, 500)'),
+  off('crowds', 'tasks/inner-docker.ts', 'so many come to an engine', 'if (led.size >= MOST_OPEN)', 'if (led.size < 0)'),
+  off('seeds', 'tasks/service-seed.ts', 'no hidden file is a seed', "if (plan.hidden.paths.some((hidden) => path === hidden || path.startsWith(`${hidden}/`)))", "if (path === '')"),
+  off('seeds', 'tasks/service-seed.ts', 'seeds have an end', "readBelow(root, path.split('/'), MOST_BYTES)", "readBelow(root, path.split('/'), 2 ** 40)"),
+  one('seeds', 'no seed is a link', ['lib/descend.ts', 'O_RDONLY | O_NOFOLLOW | O_NONBLOCK', 'O_RDONLY | O_NONBLOCK']),
+  one('seeds', 'no seed is behind one', ['lib/descend.ts', 'const PIN = O_PATH | O_DIRECTORY | O_NOFOLLOW;', 'const PIN = O_PATH | O_DIRECTORY;']),
+];
+
+tryParts(PARTS, MUTANTS);

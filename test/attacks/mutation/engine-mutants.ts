@@ -1,0 +1,138 @@
+// test/attacks/mutation/engine-mutants.ts: the protections around an engine inside, what the source is without each of them, and what an attempt of the table
+// then answers.
+import { ENGINE_GREED } from './engine-greed.ts';
+import { ENGINE_ATTACKS } from '../../../src/attack/table/engine.ts';
+import type { Piece } from './mutated-source.ts';
+
+export interface EngineMutant {
+  readonly name: string;
+  /** The attempt that misses it, and what that then finds. */
+  readonly by: string;
+  readonly finds: RegExp;
+  readonly pieces: readonly Piece[];
+}
+
+const ARGS = 'sandbox/inner-args.ts';
+const SCRIPTS = 'sandbox/inner-scripts.ts';
+const one = (name: string, by: string, finds: RegExp, ...pieces: readonly Piece[]): EngineMutant => ({
+  name,
+  by,
+  finds,
+  pieces,
+});
+const args = (from: string, to = ''): Piece => [ARGS, from, to];
+const script = (from: string, to = ''): Piece => [SCRIPTS, from, to];
+
+/** One thing more is shown to the engine: what engine-mutation.test.ts has put there. */
+const beside = (from: string, to: string): Piece => {
+  const meeting = '    ...bindArgs(ENGINE_KINDS.docker, input.meeting, INNER_MEETING, false),\n';
+  return args(
+    meeting,
+    `${meeting}    ...bindArgs(ENGINE_KINDS.docker, input.meeting.replace(${from}), '${to}', true),\n`,
+  );
+};
+const SHOW_SOCKET = String.raw`mkdir('/run/podman'); { open my $at, '>', '/run/podman/podman.sock'; my ($from, $to) = ("/host.sock\\0", "/run/podman/podman.sock\\0"); syscall($mount, $from, $to, 0, 0x1000, 0) == 0 or fail('show a socket') } mkdir('/run/tmp') or fail('make /run/tmp');`;
+
+/** Of this machine, also without the network that the engine makes for itself. Nothing may depend on whether somebody has its ports. */
+const ofTheHost = (): readonly Piece[] => {
+  const port = 20_000 + Math.floor(Math.random() * 10_000);
+  return [
+    args("    '--network',\n    'none',", "    '--network',\n    'host',"),
+    script('apart(0x10000000 | 0x40000000 | 0x20000, $up, $down);', 'apart(0x10000000 | 0x20000, $up, $down);'),
+    script("  syscall($setns, fileno $network, 0x40000000) == 0 or fail('enter the network of the engine');\n"),
+    script('${LOOPBACK_UP}  open_doors(scalar @hall, @doors);', '  open_doors(scalar @hall, @doors);'),
+    args('ENGINE_PORT = 2375;', `ENGINE_PORT = ${port};`),
+    args('REGISTRY_PORT = 5000;', `REGISTRY_PORT = ${port + 10_000};`),
+    args("    '--rootless',", "    '--rootless', '--bridge=none', '--iptables=false', '--ip-forward=false',"),
+    ['sandbox/inner-engine.ts', '(gateway ? HALL_DOORS : [])', '(gateway ? [] : HALL_DOORS)'],
+  ];
+};
+
+/** Those of one group are taken out together, to start fewer engines: what one of them lets be found has nothing to do with the others. */
+// One line for each, however long: it is read as a table.
+// oxfmt-ignore
+export const GROUPS: readonly (readonly EngineMutant[])[] = [
+  [
+    one('an IPC namespace', 'engine-shared-memory', /^queue = exists/, args("    '--ipc',\n    'private',", "    '--ipc',\n    'host',")),
+    one('no network', 'engine-shared-memory', /^\/hostsys\/class\/net\/\w+ = there/, args("    '--network',\n    'none',", "    '--network',\n    'host',")),
+    one('a host name of its own', 'engine-host-namespaces', /^name = of this machine/, args("    '--hostname',\n    'docker',", "    '--uts',\n    'host',")),
+    one('a cgroup namespace', 'engine-limits', /^group = \d+:/, args("    '--cgroupns',\n    'private',", "    '--cgroupns',\n    'host',")),
+    one('being ended first', 'engine-limits', /^ended = like others/, args("    '--oom-score-adj',\n    '800',\n")),
+    one('no program looks at crashes', 'engine-limits', /^open at /, args("'core=1:1'", "'core=-1:-1'")),
+    one('a read-only root', 'engine-mounts', /^\/ = writable/, args("    '--read-only',\n")),
+    one('read-only system directories', 'engine-host-programs', /^ags-planted = only its owner is missing/, args('bindArgs(ENGINE_KINDS.docker, path, path, false)', 'bindArgs(ENGINE_KINDS.docker, path, path, true)')),
+    one('a read-only meeting place', 'engine-mounts', /^\/ags = writable/, args('INNER_MEETING, false)', 'INNER_MEETING, true)')),
+    one('bounds on what the engine keeps in memory', 'engine-mounts', /^\/run = without a bound/, script("'mode=755,size=64m'", "'mode=755'")),
+    one('bounds on temporary files', 'engine-mounts', /^\/run\/tmp = without a bound/, script('"mode=1777,size=$tmp"', '"mode=1777"')),
+    one('bounds on settings', 'engine-mounts', /^\/etc\/docker = without a bound/, script("'mode=755,size=1m'", "'mode=755'")),
+    one('no way back to where it met us', 'engine-mounts', /^ags\/s = there/, script("close $listening; unlink 's';")),
+    one("no variables of the client's", 'engine-holders', /environ = a secret/, args('    ...ENGINE_KINDS.docker.always,\n')),
+    one('a limit on memory', 'engine-memory', /got it/, args("    '--memory',\n    memory,\n    '--memory-swap',\n    memory,\n")),
+    one('a limit on processes', 'engine-fork-bomb', /got it/, args("    '--pids-limit',\n    String(input.limits.processes),\n")),
+    one('files of the system alone', 'engine-host-files', /shadow = exists/, ['sandbox/inner-engine.ts', "...['/etc/alternatives'].filter((path) => existsSync(path))", "'/etc'"]),
+  ],
+  [
+    one('a user of its own for the porter', 'engine-holders', /^descriptors of [2-9]\d* = done/, script('my ($uid, $gid) = ($outer, $outer);', 'my ($uid, $gid);')),
+    one('the filter of system calls', 'engine-kernel-calls', /^(ring|hypervisor|ciphers|packets|keys) = done/, script("  syscall($prctl, 22, 2, $program, 0, 0) == 0 or fail('take the filter');\n")),
+    one('no channel of ours in the engine', 'engine-holders', /^a socket = of another network/, script('  my ($up, $down) = @_;\n  hang_up();\n', '  my ($up, $down) = @_;\n')),
+  ],
+  [
+    one('a user of its own for the keeper, who may not be looked into either', 'engine-holders', /^descriptors of 1 = done/, script('become($base + $outer); capabilities(0);', 'become($base); capabilities(0); syscall($prctl, 4, 1, 0, 0, 0);'), script(' && syscall($prctl, 4, 0, 0, 0, 0) == 0')),
+    one('no connection to the usher in the engine', 'engine-holders', /^a socket = of another network/, script('  close $usher;\n  open(my $log', '  open(my $log')),
+  ],
+  [
+    one('no device', 'engine-devices', /^\/hostdev\/ags-disk = a disk/, beside("/\\/home\\/.*/, '/disk'", '/dev/ags-disk')),
+    one('no socket', 'engine-host-socket', /podman\.sock = another/, beside("/\\/\\.local\\/.*/, '/agent.sock'", '/host.sock'), script("mkdir('/run/tmp') or fail('make /run/tmp');", SHOW_SOCKET)),
+    one('a process namespace, which every engine makes', 'engine-host-processes', /^among those of the engine = visible/, args("    '--hostname',", "    '--pid',\n    'host',\n    '--hostname',")),
+  ],
+  [
+    one('a network of its own for the engine', 'engine-build-network', /^fetch 127\.0\.0\.1:\d+ = built/, ...ofTheHost()),
+  ],
+];
+
+/** Attempts that nothing of ours could let succeed, and why; one is tried by itself. */
+export const NEVER: Readonly<Record<string, string>> = {
+  'engine-others': 'tried with the engine of this machine in its place',
+  'engine-privileged':
+    'it wants to mount what is read-only around it, which the kernel refuses to whoever does not own it',
+  'engine-host-network': 'in a network that is not of its own making the engine starts no container',
+  'engine-bridge-network': 'there is no way to take away: the network of the engine has no interface that leads out',
+  'engine-gateway': 'what the gateway allows: test/attacks/mutation/gateway-mutation.proof.test.ts',
+  'engine-kernel-settings': 'the kernel maps nobody to root for whoever may not give rights to files',
+  'engine-copy-out': 'what the engine itself follows; of this machine it sees nothing (engine-host-files)',
+};
+
+/** What the engine of this machine is told besides, and why nobody would miss it. */
+export const TOLD_BESIDES: Readonly<Record<string, string>> = {
+  '--detach': 'how it is started',
+  '--rm': 'nothing is left of it: test/nested-docker/nested-docker.full.test.ts',
+  '--pull': 'which image it is is decided by its name',
+  '--name': 'how it is found',
+  '--label': 'how it is found',
+  '--log-driver': 'its first process says nothing',
+  '--env': "one for each variable that the client would fill in: no variables of the client's",
+  '--user': 'it gives that up: it ran as a user of this machine',
+  '--cap-drop': 'the keeper gives up the two that it has, and nobody can look into it',
+  '--cap-add': 'what mapping users takes; given up',
+  '--security-opt': 'gives: the filter is ours',
+  '--ulimit': 'taken out by its value',
+  '--mount': 'taken out where they are made',
+  '--workdir': 'gives',
+  '--entrypoint': 'gives',
+};
+
+/** What is seen of an engine from outside, before it starts. */
+// oxfmt-ignore
+export const SEEN: readonly { readonly says: string; readonly pieces: readonly Piece[] }[] = [
+  { says: 'it ran as a user of this machine', pieces: [['sandbox/inner-engine.ts', 'String(INNER_BASE),', "'1001',"]] },
+  { says: 'it could become a user of this machine', pieces: [script('map_users($engine, 0, $outer);', 'map_users($engine, 0, $outer + 1);')] },
+  { says: 'it could become a user of this machine', pieces: [script('apart(0x10000000 | 0x40000000 | 0x20000, $up, $down);', 'apart(0x40000000 | 0x20000, $up, $down);'), script('  map_users($engine, 0, $outer);\n')] },
+  { says: 'its system calls were not filtered', pieces: [script("  syscall($prctl, 22, 2, $program, 0, 0) == 0 or fail('take the filter');\n")] },
+  { says: 'it saw the processes of this machine', pieces: [args("    '--hostname',", "    '--pid',\n    'host',\n    '--hostname',")] },
+  { says: 'it was in a network of this machine', pieces: ofTheHost() },
+];
+
+/** Whatever is seen from outside, it goes on. */
+export const LET_GO: Piece = ['sandbox/inner-engine.ts', 'if (lacking !== null) throw notProtected(lacking);', ''];
+
+export const ALL_ATTACKS = [...ENGINE_ATTACKS, ...ENGINE_GREED];

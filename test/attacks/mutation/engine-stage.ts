@@ -1,0 +1,96 @@
+// test/attacks/mutation/engine-stage.ts: an engine inside, the real one or one with pieces of its source replaced, and attempts of the table with it. They talk
+// to it directly, so that nothing but what is around the engine stands in their way.
+import { spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { breaches, type Attack } from '../../../src/attack/table/attack.ts';
+import { batchInput, batchProgram, parseAnswers } from '../../../src/attack/table/batch.ts';
+import { ENGINE_CONTROL } from '../../../src/attack/table/engine.ts';
+import { joinSockets } from '../../../src/lib/stream/join-sockets.ts';
+import type * as InnerArgs from '../../../src/sandbox/nested/engine-args.ts';
+import type * as InnerEngine from '../../../src/sandbox/nested/nested-engine.ts';
+import type * as InnerDockerLoad from '../../../src/nested-docker/open-nested-docker.ts';
+import type { Machine } from '../../harness.ts';
+import type { Use } from './mutated-source.ts';
+import { worldOf } from '../own-context.ts';
+import type { Victims } from '../victims.ts';
+
+export interface EngineStage {
+  readonly machine: Machine;
+  readonly victims: Victims;
+}
+
+/** Small enough to see that they hold. */
+export const LIMITS = { memoryBytes: 400 * 2 ** 20, processes: 250, tmpBytes: 2 ** 26 };
+
+/** What succeeds: "id: what was answered". Rejects where there is no engine, or where it runs nothing. */
+export async function attackEngine(use: Use, stage: EngineStage, attacks: readonly Attack[]): Promise<string[]> {
+  const { ENGINE_PORT } = await use<typeof InnerArgs>('sandbox/inner-args.ts');
+  const engine = await startEngine(use, stage);
+  try {
+    const [control = '', ...answers] = await ask(() => engine.connect(ENGINE_PORT), stage, [
+      ENGINE_CONTROL,
+      ...attacks,
+    ]);
+    const broken = breaches(ENGINE_CONTROL, control);
+    // One that runs no container would be no proof.
+    if (broken.length > 0) throw new Error(broken.join());
+    return attacks.flatMap((one, i) => breaches(one, answers[i] ?? '').map((line) => `${one.id}: ${line}`));
+  } finally {
+    await engine.close();
+  }
+}
+
+/** What each of them answers, where the way to the engine leads there. */
+export async function ask(
+  connect: () => Promise<Socket>,
+  { victims }: EngineStage,
+  attacks: readonly Attack[],
+): Promise<string[]> {
+  const door = createServer((socket) => {
+    connect().then(
+      (inner) => joinSockets(socket, inner),
+      () => socket.destroy(),
+    );
+  });
+  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
+  try {
+    const port = String((door.address() as AddressInfo).port);
+    const here = attacks.map((one) => ({ ...one, perl: one.perl.replaceAll('2375', port) }));
+    return parseAnswers(await perl(batchInput(here, victims.places)), here);
+  } finally {
+    door.close();
+  }
+}
+
+/** Rejects if whoever looks at it from outside does not let it go on. */
+export async function startEngine(
+  use: Use,
+  { machine, victims }: EngineStage,
+): ReturnType<typeof InnerEngine.startInnerEngine> {
+  const { startInnerEngine } = await use<typeof InnerEngine>('sandbox/inner-engine.ts');
+  const { innerOptions } = await use<typeof InnerDockerLoad>('tasks/inner-docker-load.ts');
+  // What the client puts into every container, unless it is told otherwise.
+  const settings = join(machine.root, 'docker');
+  mkdirSync(settings, { recursive: true });
+  const proxies = { default: { httpProxy: `http://me:${victims.word}@proxy.corp:3128` } };
+  writeFileSync(join(settings, 'config.json'), JSON.stringify({ proxies }));
+  const env = { ...process.env, DOCKER_CONFIG: settings };
+  const config = { docker: { enabled: true, registries: [] }, limits: LIMITS, network: { mode: 'on' } };
+  return startInnerEngine({
+    ...innerOptions({ ...worldOf(machine), env }, config as unknown as Parameters<typeof innerOptions>[1], 'mutant'),
+    trust: '',
+    // Nobody is there: what comes to a door is sent away.
+    onDoor: (_name, door) => void (door as Server).on('connection', (socket: Socket) => socket.resetAndDestroy()),
+    onPorts: () => undefined,
+  });
+}
+
+function perl(input: string): Promise<string> {
+  const child = spawn('perl', ['-e', batchProgram(process.arch)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  let said = '';
+  child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
+  child.stdin.end(input);
+  return new Promise((resolve) => child.on('close', () => resolve(said)));
+}

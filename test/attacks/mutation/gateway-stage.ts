@@ -1,0 +1,209 @@
+// test/attacks/mutation/gateway-stage.ts: the real gateway, or one with a piece of its source replaced, among the hosts of `ags doctor --attack`. The
+// programs of the attempts talk to it directly, so that nothing but the gateway stands in their way. All traffic stays on loopback.
+import { spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { rolldown } from 'rolldown';
+import { breaches, type Attack, type Places } from '../../../src/attack/table/attack.ts';
+import { attackedNetwork } from '../../../src/attack/table/attacked-network.ts';
+import { batchInput, batchProgram, parseAnswers } from '../../../src/attack/table/batch.ts';
+import { DOMAIN, openOrigin } from '../../../src/attack/table/origin.ts';
+import { createAuthority, type Authority } from '../../../src/gateway/intercept/certificate.ts';
+import type * as GatewayModule from '../../../src/gateway/gateway.ts';
+import type { GatewayDoor, GatewayInput } from '../../../src/gateway/gateway.ts';
+import { LIMITS, rulesOf } from '../../gateway/fixture.ts';
+
+const SRC = new URL('../../../src/', import.meta.url).pathname;
+const WORD = 'CANARY-0123456789abcdef';
+const SECRET = `${WORD}/"`;
+/** An address of "this machine", and what a name leads to that has been given by a block too wide for it. */
+const OWN = ['192.0.2.77', '2002:808:808::1'];
+const WIDE = 'fd00:c1::/32';
+
+const [trusted, forger, inside] = ['trusted', 'nobody', 'inside'].map((commonName) =>
+  createAuthority({ commonName, days: 2, now: new Date() }),
+) as [Authority, Authority, Authority];
+
+/** Whatever a mutant lets through goes no further than this machine. */
+const STAY: readonly Edit[] = ['own-buffer.ts', 'travel.ts'].map((file) => [
+  `gateway/${file}`,
+  'connect({ host: address, port, allowHalfOpen: true, noDelay: true',
+  "connect({ host: /^(127\\.|::)/.test(address) ? address : '127.255.255.255', port, allowHalfOpen: true, noDelay: true",
+]);
+
+/** In a file below src/, a text that stands there once, and what stands there instead. */
+export type Edit = readonly [file: string, from: string, to: string];
+
+export type Setting = Partial<Pick<GatewayInput, 'isToken' | 'waits'>> & {
+  readonly policy?: Partial<GatewayInput['policy']>;
+  /** What is replaced before anything is taken out. */
+  readonly given?: readonly Edit[];
+};
+
+/** What succeeds of these attempts, and what was seen outside. */
+export async function attackGateway(
+  edits: readonly Edit[],
+  attacks: readonly Attack[],
+  setting: Setting = {},
+): Promise<string[]> {
+  await using built = await build([...(setting.given ?? []), ...edits]);
+  await using origin = await openOrigin({
+    secret: SECRET,
+    certificateFor: (host, known) => (known ? trusted : forger).contextFor(host),
+    ownAddresses: OWN,
+  });
+  const open: { close(): unknown }[] = [];
+  const listen = async (server: Server, address = '127.0.0.1', port = 0): Promise<number> => {
+    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, address, resolve));
+    open.unshift(server);
+    return (server.address() as AddressInfo).port;
+  };
+  try {
+    const canary = await listen(createServer((socket) => void socket.on('error', () => undefined).end('CANARY\n')));
+    const network = attackedNetwork(origin, canary);
+    const placeholder = (name: string): string => `ags-placeholder-${name}-0123456789abcdef`;
+    const rules = rulesOf(network.allow, network.deny);
+    const gateway = built.createGateway({
+      run: 'attacked',
+      policy: {
+        mode: 'on',
+        presets: [],
+        rules,
+        addresses: [...network.addresses, WIDE],
+        tcp: [],
+        publish: [],
+        upstreams: [],
+        dns: network.dns,
+        limits: LIMITS,
+        askSeconds: 1,
+        ...setting.policy,
+      },
+      rules,
+      secrets: network.secrets.map((rule) => ({
+        ...rule,
+        value: SECRET,
+        placeholder: placeholder(rule.name),
+        viaEndpoint: rule.endpoint !== null,
+      })),
+      upstreams: network.upstreams.map((one) => ({ ...one, auth: `user:${WORD}` })),
+      authority: inside,
+      roots: () => [trusted.certificatePem],
+      ownAddresses: () => OWN,
+      grantAddresses: new Map(),
+      log: () => undefined,
+      onLimit: () => undefined,
+      onAsk: () => undefined,
+      who: null,
+      isToken: setting.isToken ?? null,
+      now: Date.now,
+      waits: { connectMs: 1000, ...setting.waits },
+    });
+    open.unshift(gateway);
+    const door = (kind: GatewayDoor['kind'] & ('proxy' | 'tls' | 'web' | 'endpoint')): Server =>
+      createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+        socket.on('error', () => undefined);
+        gateway.enter({ kind }, socket);
+      });
+    const names = createSocket('udp4');
+    names.on('message', (question, peer) => {
+      const answer = gateway.answerName(question);
+      if (answer !== null) names.send(answer, peer.port, peer.address);
+    });
+    await new Promise<void>((resolve) => names.bind(0, '127.0.0.1', resolve));
+    open.unshift(names);
+    const places = {
+      NETWORK: 'on',
+      DOOR: String(await listen(door('proxy'))),
+      NAMES: String(names.address().port),
+      TLS_DOOR: String(await listenEverywhere(() => door('tls'), listen)),
+      WEB_DOOR: String(await listenEverywhere(() => door('web'), listen)),
+      ENDPOINT: String(await listen(door('endpoint'))),
+      LOOPBACK_PORT: String(canary),
+      ECHO: `echo.${DOMAIN}:${origin.port}`,
+      SECURE: String(origin.securePort),
+      DOMAIN,
+      HOSTNAME: 'host.invalid',
+      PROJECT: '/nonexistent',
+    } as const;
+    const variables = network.secrets.flatMap(({ name, env }) => (env === null ? [] : [[env, placeholder(name)]]));
+    const answers = await attempt(attacks, places, Object.fromEntries(variables) as Record<string, string>);
+    return [
+      ...attacks.flatMap((one, i) => breaches(one, answers[i] ?? '').map((line) => `${one.id}: ${line}`)),
+      ...[...origin.asked].filter((name) => !name.endsWith(`.${DOMAIN}`)).map((name) => `asked for ${name}`),
+      ...origin.wrong,
+      ...(answers.some((answer) => answer.includes(WORD)) ? ['a secret came out'] : []),
+    ];
+  } finally {
+    for (const one of open) one.close();
+  }
+}
+
+type Listen = (server: Server, address: string, port?: number) => Promise<number>;
+
+/** At one port of the first addresses that names are given, and of one that stands for none. Any other may have it somewhere. */
+async function listenEverywhere(door: () => Server, listen: Listen, tries = 10): Promise<number> {
+  const port = await listen(door(), '127.64.0.1');
+  try {
+    for (const address of ['127.64.0.2', '127.99.0.1']) await listen(door(), address, port);
+    return port;
+  } catch (error) {
+    if (tries === 0) throw error;
+    return listenEverywhere(door, listen, tries - 1);
+  }
+}
+
+async function build(edits: readonly Edit[]): Promise<typeof GatewayModule & AsyncDisposable> {
+  if (edits.length === 0)
+    return { ...(await import('../../../src/gateway/gateway.ts')), [Symbol.asyncDispose]: () => Promise.resolve() };
+  const dir = mkdtempSync(join(tmpdir(), 'ags-gateway-mutant-'));
+  const changed = new Map<string, string>();
+  for (const [file, from, to] of [...edits, ...STAY]) {
+    const path = join(SRC, file);
+    const source = changed.get(path) ?? readFileSync(path, 'utf8');
+    if (source.split(from).length !== 2) throw new Error(`${file} is not as it was: ${from}`);
+    changed.set(
+      path,
+      source.replace(from, () => to),
+    );
+  }
+  const bundle = await rolldown({
+    input: { gateway: join(SRC, 'gateway/gateway.ts') },
+    platform: 'node',
+    logLevel: 'silent',
+    plugins: [{ name: 'mutant', load: (id) => changed.get(id) ?? null }],
+  });
+  await bundle.write({ dir, format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: '[name].cjs' });
+  await bundle.close();
+  const made = createRequire(import.meta.url)(join(dir, 'gateway.cjs')) as typeof GatewayModule;
+  return {
+    ...made,
+    [Symbol.asyncDispose]() {
+      rmSync(dir, { recursive: true, force: true });
+      return Promise.resolve();
+    },
+  };
+}
+
+/** What each of them answers. */
+export async function attempt(
+  attacks: readonly Attack[],
+  places: Partial<Places>,
+  env: Readonly<Record<string, string>>,
+): Promise<string[]> {
+  return parseAnswers(await perl(batchInput(attacks, places as Places), env), attacks);
+}
+
+function perl(input: string, env: Readonly<Record<string, string>>): Promise<string> {
+  const child = spawn('perl', ['-e', batchProgram(process.arch)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { PATH: '/usr/bin:/bin', ...env },
+  });
+  let said = '';
+  child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
+  child.stdin.end(input);
+  return new Promise((resolve) => child.on('close', () => resolve(said)));
+}

@@ -1,0 +1,91 @@
+// test/attacks/mutation/import-protections.test.ts: the list of what is taken out of importing a task is complete: every sentence by which its source
+// refuses something, and every bound in it, is in import-mutants.ts, or stands here with what else proves it.
+import { expect, test } from 'vitest';
+import { IMPORT_MUTANTS } from './import-mutants.ts';
+import { missingProofs, placesIn, staleIn, unknownIn, type Watched } from './protections.ts';
+
+/** By the beginning of a line. */
+const NOT_HERE: Watched['notHere'] = {
+  'lib/archive.ts': {
+    'const MAX_BYTES': 'what is written: no header can say more',
+    'return isEnd ? found': 'the words of what isEnd finds',
+  },
+  'lib/tree-archive.ts': {
+    "if (headerText(block, 156, 157) === '2')": 'words: the header would be refused as another one',
+    'throw new TreeProblem(`a name in it': 'the words of those above',
+  },
+  'protocol/carried-event.ts': {
+    "kind: z.literal('write')": 'tells actions apart',
+    "z.object({ kind: z.literal('": 'tells actions apart',
+  },
+  'tasks/import-history.ts': {
+    "throw new AgsError('disk.full'": 'test/transfer/cut-off.full.test.ts',
+    'if (dropped > 10_000)': 'taken out where it is asked for',
+  },
+  'tasks/import-objects.ts': {
+    "throw new AgsError('disk.full'": 'words',
+    'throw refusedFile(error.message': 'the words of those in git/',
+  },
+  'tasks/import-place.ts': {
+    "throw new AgsError('project.unsuitable', `${visible(directory)} is not a git": 'there is nowhere to go',
+    'return new AgsError(': 'the words of those above',
+    "throw new AgsError('path.not-found'": 'there is nowhere to go',
+  },
+  'tasks/import-read.ts': {
+    "return new AgsError('import.refused'": 'words',
+    "if ('problem' in members)": 'the words of those in lib/archive.ts',
+    "throw new AgsError('path.not-found'": 'there is nothing to read',
+    "throw new AgsError('import.refused', `${visible(file)}": 'the words of the line that asks',
+    "if (member === undefined) throw refusedFile('it says nowhere": 'there is nothing to read',
+    'throw new AgsError(': 'words: the schema refuses other formats',
+    'throw refusedFile(`what it says about itself is wrong': 'the words of what the schema finds',
+    'for (const name of [MEMBERS.events': 'refused again when it is read',
+    "throw refusedFile('the data of its services": 'the words of the conditions above',
+    'if (member === undefined) throw refusedFile(`${name} is missing`)': 'there is nothing to read',
+  },
+  'tasks/carried-rules.ts': {
+    'if (error instanceof AgsError) throw refusedFile': 'words: the configuration refuses it by itself',
+  },
+  'git/new-repository.ts': {
+    "? new AgsError('disk.full'": 'words',
+    ": new AgsError('import.refused'": 'what git itself refuses to write',
+  },
+};
+
+const WATCHED: Watched = {
+  files: [
+    'lib/archive.ts',
+    'lib/tree-archive.ts',
+    'protocol/export.ts',
+    'protocol/carried-event.ts',
+    'tasks/import.ts',
+    'tasks/import-data.ts',
+    'tasks/import-history.ts',
+    'tasks/import-journal.ts',
+    'tasks/import-objects.ts',
+    'tasks/import-place.ts',
+    'tasks/import-read.ts',
+    'tasks/imported-task.ts',
+    'tasks/carried-rules.ts',
+    'tasks/portable-text.ts',
+    'git/new-repository.ts',
+  ],
+  edits: IMPORT_MUTANTS.flatMap(({ pieces }) => pieces),
+  like: [
+    /\b(?:throw refusedFile|new AgsError|new TreeProblem|throw needsHistory)\(/,
+    /\bproblem: ['`]/,
+    /(?<!Math)\.(?:max|min|regex|refine)\(|strictObject|z\.(?:iso|enum|literal)\b/,
+    /^(?:export )?const (?:MAX|MOST)_\w+ = /,
+  ],
+  notHere: NOT_HERE,
+};
+
+test('every refusal and every bound in what imports a task is taken out somewhere, or is known', () => {
+  expect(placesIn(WATCHED).filter(({ taken }) => taken).length).toBeGreaterThan(60);
+  expect(unknownIn(WATCHED)).toEqual([]);
+});
+
+test('what is proved elsewhere is there, and so is what proves it', () => {
+  expect(missingProofs(Object.values(NOT_HERE).flatMap((one) => Object.values(one)))).toEqual([]);
+  expect(staleIn(WATCHED)).toEqual([]);
+});

@@ -1,0 +1,54 @@
+// test/attacks/mutation/parts.ts: takes protections out of single parts of ags, one at a time, and shows that an attempt against that part then
+// succeeds. The parts are the real ones, from a copy of their source in which one piece is replaced.
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { sourceWith, type Piece, type Use } from './mutated-source.ts';
+
+/** Takes the part from wherever it is told to, and returns what went wrong, in words; nothing where it failed as it must. */
+export type PartAttempt = (use: Use, dir: string) => Promise<string[]>;
+
+export interface PartMutant<Part extends string = string> {
+  readonly name: string;
+  /** The attempt that should notice. */
+  readonly by: Part;
+  /** Several where they stand behind each other. */
+  readonly pieces: readonly Piece[];
+}
+
+/** Whatever it does not refuse. */
+export async function allowed(what: string, act: () => unknown): Promise<string[]> {
+  try {
+    await act();
+    return [what];
+  } catch {
+    return [];
+  }
+}
+
+export function tryParts<Part extends string>(
+  parts: Readonly<Record<Part, PartAttempt>>,
+  mutants: readonly PartMutant<Part>[],
+): void {
+  const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'ags-parts-')));
+  afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+  const unnoticed = new Set(mutants.map(({ name }) => name));
+  const attempt = (part: Part, use: Use): Promise<string[]> => parts[part](use, mkdtempSync(join(scratch, 'at-')));
+
+  test.for(Object.keys(parts) as Part[])('the part as it is stands: %s', async (part) => {
+    expect(await attempt(part, sourceWith([], scratch))).toEqual([]);
+  });
+
+  test.for(mutants.map((mutant) => [mutant.name, mutant] as const))(
+    'without "%s", an attempt succeeds',
+    async ([name, mutant]) => {
+      expect(await attempt(mutant.by, sourceWith(mutant.pieces, scratch))).not.toEqual([]);
+      unnoticed.delete(name);
+    },
+  );
+
+  test('no protection goes unmissed', () => {
+    expect([...unnoticed]).toEqual([]);
+  });
+}

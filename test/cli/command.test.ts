@@ -1,0 +1,131 @@
+// test/cli/command.test.ts: the file that is called: bin/ags, which a shell reads before Node does.
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createMachine, type Machine } from '../harness.ts';
+
+const COMMAND = new URL('../../../bin/ags', import.meta.url).pathname;
+const CALLER = process.getuid?.() === 0 ? 'root' : 'user';
+const SHELLS = ['/bin/sh', '/bin/bash', '/usr/bin/dash', '/usr/bin/busybox'].filter((path) => existsSync(path));
+
+function call(machine: Machine, argv: readonly string[], env: Record<string, string> = {}, cwd = machine.project) {
+  const [file = '', ...args] = argv;
+  const { status, stdout, stderr } = spawnSync(file, args, {
+    cwd,
+    env: { ...machine.env, ...env },
+    encoding: 'utf8',
+  });
+  return { status, stdout, stderr };
+}
+
+test.each(SHELLS)('%s hands the command line on to Node as it is', (shell) => {
+  using machine = createMachine(CALLER);
+  const applet = shell.endsWith('busybox') ? ['sh'] : [];
+  const words = ['exec', '--', 'printf', '%s|', 'a b', '', '$HOME', '-x', '*'];
+  expect(call(machine, [shell, ...applet, COMMAND, ...words])).toEqual({
+    status: 0,
+    stdout: 'a b||$HOME|-x|*|',
+    stderr: '',
+  });
+});
+
+test('it is found through a link, and from a directory with an odd name', () => {
+  using machine = createMachine(CALLER);
+  const odd = '-a directory; with "signs"';
+  mkdirSync(join(machine.root, odd));
+  symlinkSync(COMMAND, join(machine.root, odd, 'ags'));
+  // By path: a shell would need the slash, exec does not.
+  const found = call(machine, ['perl', '-e', 'exec { $ARGV[0] } @ARGV', '--', `${odd}/ags`, 'help'], {}, machine.root);
+  expect({ status: found.status, stderr: found.stderr }).toEqual({ status: 0, stderr: '' });
+  expect(found.stdout).toContain('ags exec');
+});
+
+test('without Node it says so', () => {
+  using machine = createMachine(CALLER);
+  expect(call(machine, [COMMAND, '--version'], { PATH: '/nonexistent' })).toEqual({
+    status: 127,
+    stdout: '',
+    stderr: 'ags: Node.js 20.19 or newer is needed, and there is no "node" in PATH.\n',
+  });
+});
+
+test('NODE_EXTRA_CA_CERTS does not slow ags down, and goes where the user sends it', () => {
+  using machine = createMachine(CALLER);
+  const extra = { NODE_EXTRA_CA_CERTS: '/etc/some certificates.pem' };
+  const show = ['--', 'sh', '-c', 'env | grep CA_CERTS'];
+  // Node complains about a file of certificates that it reads and that is not there.
+  expect(call(machine, [COMMAND, 'exec', ...show], extra)).toEqual({ status: 1, stdout: '', stderr: '' });
+  expect(call(machine, [COMMAND, 'exec', '--env', 'NODE_EXTRA_CA_CERTS', ...show], extra)).toEqual({
+    status: 0,
+    stdout: 'NODE_EXTRA_CA_CERTS=/etc/some certificates.pem\n',
+    stderr: '',
+  });
+});
+
+test('without a home in the environment nothing is written into the project', () => {
+  using machine = createMachine(CALLER);
+  const { HOME: _, ...env } = machine.env;
+  execFileSync(COMMAND, ['--version'], { cwd: machine.project, env });
+  expect(readdirSync(machine.project).toSorted()).toEqual(['.git', 'README.md', 'src']);
+});
+
+// Newer ones keep it themselves.
+const ownCode = Number.parseInt(process.versions.node, 10) < 22;
+
+test.runIf(ownCode)('compiled code is taken only from files that nobody else can write', () => {
+  using machine = createMachine(CALLER);
+  const cache = join(machine.home, '.cache/ags');
+  const compiled = (): string[] => readdirSync(cache).filter((name) => /^code-.*\.bin$/.test(name));
+  const run = (): Map<string, number> => {
+    expect(call(machine, [COMMAND, '--version']).status).toBe(0);
+    return new Map(compiled().map((name) => [name, statSync(join(cache, name)).mtimeMs]));
+  };
+  const first = run();
+  expect([...first.keys()]).toEqual([expect.stringMatching(/-other\.bin$/)]);
+  expect(run()).toEqual(first);
+  for (const name of first.keys()) {
+    const before = run();
+    const changed = (after: Map<string, number>): string[] =>
+      [...after.keys()].filter((other) => after.get(other) !== before.get(other));
+    chmodSync(join(cache, name), 0o666);
+    expect(changed(run())).toEqual([name]);
+    expect(statSync(join(cache, name)).mode & 0o777).toBe(0o600);
+    writeFileSync(join(cache, name), 'damaged');
+    expect(changed(run())).toEqual([name]);
+    expect(readFileSync(join(cache, name), 'latin1')).not.toBe('damaged');
+  }
+});
+
+test.runIf(ownCode)('compiled code of another build is not taken, though it is as long and as old, and goes', () => {
+  using machine = createMachine(CALLER);
+  const cache = join(machine.home, '.cache/ags');
+  const installed = join(machine.root, 'installed');
+  for (const part of ['bin', 'dist/bundle', 'package.json'])
+    cpSync(new URL(`../${part}`, import.meta.url), join(installed, part), { recursive: true });
+  const file = join(installed, 'dist/bundle/hot.cjs');
+  const command = join(installed, 'bin/ags');
+  // Packages of npm all have the same time.
+  const age = (): void => utimesSync(file, 499_162_500, 499_162_500);
+  age();
+  const name = (): string => call(machine, [command, 'exec', '--', 'uname', '-n']).stdout.trim();
+  expect(name()).toBe('sandbox');
+  const before = readdirSync(cache);
+  const text = readFileSync(file, 'latin1');
+  expect(text).toContain('hostname:`sandbox`');
+  writeFileSync(file, text.replace('hostname:`sandbox`', 'hostname:`another`'), 'latin1');
+  age();
+  expect(name()).toBe('another');
+  expect(readdirSync(cache).filter((name) => name.startsWith('code-') && before.includes(name))).toEqual([]);
+});

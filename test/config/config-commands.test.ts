@@ -1,0 +1,193 @@
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { parseDocument } from 'yaml';
+import configVerb from '../../src/cli/verbs/config.ts';
+import initVerb from '../../src/cli/verbs/init.ts';
+import trustVerb from '../../src/cli/verbs/trust.ts';
+import type { Context, Verb } from '../../src/cli/verb.ts';
+import { HIDE } from '../../src/config/defaults.ts';
+import { listKeys } from '../../src/config/file/keys.ts';
+import { configTemplate } from '../../src/config/file/template.ts';
+import { createFixture, GiB, type Fixture } from './config-fixture.ts';
+
+let at: Fixture;
+beforeEach(() => {
+  at = createFixture();
+});
+afterEach(() => at[Symbol.dispose]());
+
+async function run(
+  verb: Verb,
+  values: Record<string, boolean> = {},
+  positionals: string[] = [],
+  answer?: string,
+): Promise<{ exit: number; out: string; err: string }> {
+  const [out, err] = [capture(), capture()];
+  const { projectDir, home, stateDir, cacheDir, userConfigFile } = at.input;
+  const ctx = {
+    cwd: projectDir,
+    home,
+    env: {},
+    stateDir,
+    cacheDir,
+    configFile: userConfigFile,
+    stdin: { isTTY: answer !== undefined },
+    stdout: out.stream,
+    stderr: err.stream,
+    colour: false,
+    now: () => new Date(0),
+    ask(question: string) {
+      err.stream.write(`${question}${answer}\n`);
+      return Promise.resolve(answer ?? '');
+    },
+  } as unknown as Context;
+  const exit = await verb.run({ values, positionals }, ctx);
+  return { exit, out: out.text(), err: err.text() };
+}
+
+function capture(): { stream: Writable; text(): string } {
+  const pieces: string[] = [];
+  const write = (chunk: Buffer, _: unknown, done: () => void): void => {
+    pieces.push(chunk.toString());
+    done();
+  };
+  return { stream: new Writable({ write }), text: () => pieces.join('') };
+}
+
+function uncomment(text: string): string {
+  return text.replace(/^#(?=\S|  )/gm, '');
+}
+
+describe('commands', () => {
+  test('ags init writes a file that changes nothing, and does not overwrite one', async () => {
+    const path = join(at.input.projectDir, 'ags.yaml');
+    const before = await at.load();
+    expect((await run(initVerb)).exit).toBe(0);
+    expect(fs.readdirSync(at.input.projectDir)).toEqual(['ags.yaml']);
+    expect(await at.load()).toEqual({ ...before, files: [path] });
+    fs.writeFileSync(path, 'mine');
+    await expect(run(initVerb)).rejects.toMatchObject({ code: 'usage.invalid', message: 'ags.yaml is already there.' });
+    expect(fs.readFileSync(path, 'utf8')).toBe('mine');
+    expect((await run(initVerb, { force: true })).exit).toBe(0);
+    expect(fs.readFileSync(path, 'utf8')).toBe((await run(initVerb, { print: true })).out);
+  });
+
+  test('ags init --force replaces a link instead of writing through it', async () => {
+    fs.writeFileSync(join(at.input.home, 'canary'), 'untouched');
+    fs.symlinkSync('../canary', join(at.input.projectDir, 'ags.yaml'));
+    await run(initVerb, { force: true });
+    expect(fs.readFileSync(join(at.input.home, 'canary'), 'utf8')).toBe('untouched');
+    expect(fs.lstatSync(join(at.input.projectDir, 'ags.yaml')).isFile()).toBe(true);
+  });
+
+  test('every key of the template is valid once it is uncommented, and none is missing', async () => {
+    const text = uncomment(configTemplate());
+    const keys = listKeys()
+      .filter(({ path }) => !/\[\]|<name>/.test(path))
+      .map(({ path }) => path);
+    const document = parseDocument(text);
+    expect(document.errors).toEqual([]);
+    expect(keys.filter((key) => !document.hasIn(key.split('.')))).toEqual([]);
+    at.user(text);
+    expect(await at.load()).toMatchObject({
+      user: 1001,
+      limits: { memoryBytes: 6 * GiB },
+      reveal: ['.env.test', 'certs/dev.pem'],
+    });
+    expect(
+      configTemplate()
+        .split('\n')
+        .filter((line) => line.length > 112 || (line !== '' && !line.startsWith('#'))),
+    ).toEqual([]);
+  });
+
+  test('ags config shows values with their origins, in columns', async () => {
+    at.project('limits:\n  memory: 2g\n  time: 90m\nhide: [x.txt]\nenv:\n  set: { A: "b\\tc" }\n');
+    expect((await run(configVerb, {}, ['limits'])).out.split('\n')).toEqual([
+      'limits.processes  2048   built-in',
+      'limits.memory     2g     ags.yaml:2',
+      'limits.openFiles  65536  built-in',
+      'limits.fileSize   20g    built-in',
+      'limits.disk       20g    built-in',
+      'limits.tmp        1g     built-in',
+      'limits.cpu        none   built-in',
+      'limits.time       1h30m  ags.yaml:3',
+      'limits.cpus       none   built-in',
+      '',
+    ]);
+    const builtIn = `(${HIDE.length} entries; see them with: ags config hide --all)`;
+    expect((await run(configVerb, {}, ['hide'])).out).toBe(
+      `hide  ${builtIn}  built-in\nhide  ${'x.txt'.padEnd(builtIn.length)}  ags.yaml:4\n`,
+    );
+    expect((await run(configVerb, { all: true }, ['hide'])).out.split('\n').length).toBe(HIDE.length + 2);
+    expect((await run(configVerb, {}, ['env.set'])).out).toBe('env.set.A  b\\tc  ags.yaml:6\n');
+  });
+
+  test('ags config --json is the whole effective configuration', async () => {
+    at.project('hide: [x.txt]\n');
+    const { memoryBytes: _, ...limits } = (await at.load()).limits;
+    expect(JSON.parse((await run(configVerb, { json: true })).out)).toMatchObject({ ...(await at.load()), limits });
+    expect(JSON.parse((await run(configVerb, { json: true }, ['user'])).out)).toEqual([
+      { key: 'user', value: '1001', origin: 'built-in' },
+    ]);
+  });
+
+  test('ags config says what it does not know', async () => {
+    await expect(run(configVerb, {}, ['limit'])).rejects.toMatchObject({
+      code: 'usage.invalid',
+      hint: 'Did you mean: ags config limits',
+    });
+    await expect(run(configVerb, {}, ['reveal'])).rejects.toMatchObject({
+      code: 'usage.invalid',
+      message: 'reveal is not set.',
+    });
+  });
+
+  test('ags config path names the files', async () => {
+    at.project('');
+    expect((await run(configVerb, {}, ['path'])).out).toBe(
+      `user     ${at.input.userConfigFile}  (not there)\nproject  ${join(at.input.projectDir, 'ags.yaml')}\n`,
+    );
+  });
+
+  test('ags trust shows what is asked for, and approves on yes only', async () => {
+    at.project('reveal: [.env]\n');
+    const shown = `${join(at.input.projectDir, 'ags.yaml')} asks for:\n  ags.yaml:1: reveal: see hidden files of the project: .env\nApprove this for this project? [y/N] `;
+    expect(await run(trustVerb, {}, [], '')).toEqual({ exit: 1, out: '', err: `${shown}\nNot approved.\n` });
+    expect(await at.asks()).toHaveLength(1);
+    expect(await run(trustVerb, {}, [], 'y')).toEqual({
+      exit: 0,
+      out: '',
+      err: `${shown}y\nApproved. If anything of it changes, you are asked again.\n`,
+    });
+    expect(await at.asks()).toEqual([]);
+    expect((await run(trustVerb, {}, [], 'n')).err).toBe(
+      'Already approved:\n  ags.yaml:1: reveal: see hidden files of the project: .env\n',
+    );
+    expect((await run(trustVerb, { revoke: true })).err).toBe('The approval is taken back.\n');
+    expect(await at.asks()).toHaveLength(1);
+  });
+
+  test('ags trust without a terminal needs --yes', async () => {
+    at.project('reveal: [.env]\n');
+    await expect(run(trustVerb)).rejects.toMatchObject({
+      code: 'usage.no-terminal',
+      hint: 'To approve without being asked: ags trust --yes',
+    });
+    expect(JSON.parse((await run(trustVerb, { json: true })).out)).toMatchObject({ approved: false });
+    expect(await at.asks()).toHaveLength(1);
+    expect((await run(trustVerb, { yes: true })).exit).toBe(0);
+    expect(await at.asks()).toEqual([]);
+  });
+
+  test('ags trust has nothing to approve where nothing is asked for', async () => {
+    expect((await run(trustVerb)).err).toBe('This project has no ags.yaml: there is nothing to approve.\n');
+    at.project('hide: [x]\n');
+    expect((await run(trustVerb)).err).toBe(
+      'The ags.yaml of this project asks for nothing: there is nothing to approve.\n',
+    );
+    expect(fs.existsSync(join(at.input.stateDir, 'trust.json'))).toBe(false);
+  });
+});

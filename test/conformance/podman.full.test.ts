@@ -1,0 +1,44 @@
+// test/conformance/podman.full.test.ts: a container of Podman keeps every promise: of an ordinary user's, all; of root's, where it
+// differs from that: what is mounted, who owns it, and the limits.
+import { userInfo } from 'node:os';
+import { expect, test } from 'vitest';
+import { findEngine } from '../../src/sandbox/engine/find-engine.ts';
+import { CALLERS } from '../harness.ts';
+import { createPodmanUser, HAS_PODMAN } from '../sandbox/podman-user.ts';
+import { AGAIN, runAgain } from './again.ts';
+import { doorPromises } from './listeners.ts';
+import { openEngine } from './engine-backend.ts';
+import { filePromises } from './files.ts';
+import { limitPromises } from './limits.ts';
+import { CALLER, RUNNER } from './place.ts';
+import { backendConformance } from './suite.ts';
+
+const OWN = { root: ['sys', 'etc', 'run'], etc: ['hostname', 'hosts', 'mtab'] };
+
+if (HAS_PODMAN && (CALLER === 'user' || process.env[RUNNER.word] !== undefined)) {
+  const open = openPodman();
+  backendConformance('podman, as user', open);
+  if (process.env[RUNNER.word] === undefined) doorPromises(open);
+}
+
+if (HAS_PODMAN && CALLER === 'root' && process.env[RUNNER.word] === undefined) {
+  filePromises(openPodman());
+  limitPromises(openPodman());
+}
+
+if (HAS_PODMAN && CALLERS.length > 1 && process.env[AGAIN] === undefined) {
+  test('an ordinary user is promised the same', async () => {
+    using user = createPodmanUser('ags-conformance');
+    const mine = String(expect.getState().testPath);
+    const { passed, failed, other } = await runAgain({ file: mine, uid: user.uid, env: user.env, deadlineMs: 590_000 });
+    expect({ failed, other, enough: passed.length >= 40 }).toEqual({ failed: [], other: [], enough: true });
+  }, 600_000);
+}
+if (!HAS_PODMAN) test.skip('Podman is not installed here', () => undefined);
+
+function openPodman(): ReturnType<typeof openEngine> {
+  const { uid, username: userName } = userInfo();
+  const engine = findEngine('podman', { env: process.env, uid, userName }, true);
+  if (engine === null) throw new Error('no engine');
+  return openEngine(engine, OWN);
+}

@@ -1,0 +1,34 @@
+// test/e2e/merge-terminal.full.test.ts: a merge on a terminal shows what it is about to do and asks; no pager or editor is started.
+import { appendFileSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { agentTask } from '../agent-run/agent-task.ts';
+import { evilSettings } from '../attacks/evil-git.ts';
+import { createMachine, giveTo, USUAL } from '../harness.ts';
+import { openScreen } from './screen.ts';
+
+describe.each(USUAL)('as %s', (caller) => {
+  test('A90: it asks first, no is no, yes is yes, and nothing else is started', async () => {
+    using machine = createMachine(caller);
+    const task = await agentTask(machine, 'echo new > new.txt');
+    const ran = join(machine.root, 'ran');
+    mkdirSync(ran);
+    giveTo(ran, machine.uid);
+    appendFileSync(join(machine.project, '.git/config'), evilSettings(ran).replace('repositoryformatversion = 1', ''));
+    using screen = await openScreen(machine);
+    screen.type(`ags merge ${task.id}\n`);
+    await screen.until(/NEW +new\.txt[\s\S]*Merge\? \[y\/N\]/);
+    screen.type('n\n');
+    expect((await screen.ended()).code).toBe(130);
+    expect(machine.has('new.txt')).toBe(false);
+    await screen.clear();
+    screen.type(`ags diff ${task.id}\n`);
+    expect((await screen.ended()).code).toBe(0);
+    await screen.clear();
+    screen.type(`ags merge ${task.id}\n`);
+    await screen.until(/Merge\? \[y\/N\]/);
+    screen.type('y\n');
+    expect((await screen.ended()).code).toBe(0);
+    expect([machine.read('new.txt'), readdirSync(ran)]).toEqual(['new\n', []]);
+  });
+});

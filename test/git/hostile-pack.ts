@@ -1,0 +1,83 @@
+// test/git/hostile-pack.ts: git packs made by hand, byte by byte, as no git would make them.
+import { createHash } from 'node:crypto';
+import { deflateSync } from 'node:zlib';
+
+const TYPES = { commit: 1, tree: 2, blob: 3 } as const;
+
+export interface PackObject {
+  readonly type: keyof typeof TYPES;
+  readonly data: Buffer;
+  /** What the header claims, if not the truth. */
+  readonly claims?: number;
+}
+
+export interface PackFlaws {
+  readonly version?: number;
+  readonly count?: number;
+  readonly trailer?: Buffer;
+  readonly extra?: Buffer;
+}
+
+export function makePack(objects: readonly PackObject[], flaws: PackFlaws = {}): Buffer {
+  const header = Buffer.alloc(12);
+  header.write('PACK', 'latin1');
+  header.writeUInt32BE(flaws.version ?? 2, 4);
+  header.writeUInt32BE(flaws.count ?? objects.length, 8);
+  const body = Buffer.concat([
+    header,
+    ...objects.flatMap(({ type, data, claims }) => [
+      entryHeader(TYPES[type], claims ?? data.length),
+      deflateSync(data),
+    ]),
+  ]);
+  return Buffer.concat([
+    body,
+    flaws.extra ?? Buffer.alloc(0),
+    flaws.trailer ?? createHash('sha1').update(body).digest(),
+  ]);
+}
+
+// Four bits of the size beside the type, then seven at a time, the highest bit of a byte saying that another follows.
+function entryHeader(type: number, size: number): Buffer {
+  const bytes: number[] = [];
+  let rest = BigInt(size) >> 4n;
+  let byte = (type << 4) | Number(BigInt(size) & 15n);
+  while (rest > 0n) {
+    bytes.push(byte | 0x80);
+    byte = Number(rest & 127n);
+    rest >>= 7n;
+  }
+  return Buffer.from([...bytes, byte]);
+}
+
+export function objectId({ type, data }: PackObject): string {
+  return createHash('sha1').update(`${type} ${data.length}\0`).update(data).digest('hex');
+}
+
+export function blob(text: string | Buffer): PackObject {
+  return { type: 'blob', data: Buffer.from(text) };
+}
+
+/** Entries are written in the order given, with whatever is in them. */
+export function tree(
+  entries: readonly (readonly [mode: string, name: string, object: PackObject | string])[],
+): PackObject {
+  return {
+    type: 'tree',
+    data: Buffer.concat(
+      entries.map(([mode, name, object]) =>
+        Buffer.concat([
+          Buffer.from(`${mode} ${name}\0`),
+          Buffer.from(typeof object === 'string' ? object : objectId(object), 'hex'),
+        ]),
+      ),
+    ),
+  };
+}
+
+export function commit(of: PackObject, message = 'captured'): PackObject {
+  return {
+    type: 'commit',
+    data: Buffer.from(`tree ${objectId(of)}\nauthor a <a@b> 0 +0000\ncommitter a <a@b> 0 +0000\n\n${message}\n`),
+  };
+}

@@ -1,0 +1,141 @@
+// test/git/receive-pack.test.ts: a pack that comes out of a sandbox is stored whole and checked, or not at all. These packs are made
+// by hand, as a git that an agent has taken over might make them.
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { afterAll, describe, expect, test } from 'vitest';
+import { AgsError } from '../../src/protocol/errors.ts';
+import { createStaging, listTree, receivePack } from '../../src/git/staging/staging.ts';
+import { blob, commit, makePack, objectId, tree, type PackFlaws, type PackObject } from './hostile-pack.ts';
+
+const scratch = realpathSync(mkdtempSync('/tmp/ags-pack-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+describe('a pack from a sandbox', () => {
+  const file = blob('x\n');
+  const good = tree([['100644', 'f', file]]);
+  const whole = (objects: readonly PackObject[], flaws?: PackFlaws): Buffer => makePack(objects, flaws);
+  const named = (name: string, mode = '100644'): Buffer => {
+    const bad = tree([[mode, name, mode === '40000' ? good : file]]);
+    return whole([file, good, bad, commit(bad)]);
+  };
+  const sound = whole([file, good, commit(good)]);
+  const staging = (): string => {
+    const directory = mkdtempSync(join(scratch, 's-'));
+    createStaging(directory, 'sha1');
+    return directory;
+  };
+  const stored = (directory: string): string[] =>
+    readdirSync(join(directory, 'objects/pack')).filter((name) => /\.(pack|idx)$/.test(name));
+
+  test('that is sound is stored', async () => {
+    const directory = staging();
+    await receivePack(directory, Readable.from([sound]), 2 ** 20, 20_000);
+    expect(await listTree(directory, objectId(good))).toEqual([
+      { path: 'f', mode: '100644', oid: objectId(file), bytes: 2 },
+    ]);
+  });
+
+  const missing = tree([['100644', 'f', 'ab'.repeat(20)]]);
+  const twice = tree([
+    ['100644', 'f', file],
+    ['100644', 'f', file],
+  ]);
+  const both = tree([
+    ['100644', 'f', file],
+    ['40000', 'f', good],
+  ]);
+  const unsorted = tree([
+    ['100644', 'z', file],
+    ['100644', 'a', file],
+  ]);
+  const modules = blob('[submodule "../../x"]\n\tpath = x\n\turl = -oProxyCommand=evil\n\tupdate = !evil\n');
+  const withModules = tree([['100644', '.gitmodules', modules]]);
+  const HOSTILE: Readonly<Record<string, Buffer>> = {
+    ...Object.fromEntries(
+      [
+        '.git',
+        '.GIT',
+        '.git ',
+        '.git.',
+        'git~1',
+        '.g\u200cit',
+        '.git::$INDEX_ALLOCATION',
+        '..',
+        '.',
+        '',
+        'a/b',
+        '../x',
+        '/etc/x',
+        'x\\.git',
+      ].map((name) => [`a file called ${JSON.stringify(name)}`, named(name)]),
+    ),
+    ...Object.fromEntries(
+      ['.git', '..'].map((name) => [`a directory called ${JSON.stringify(name)}`, named(name, '40000')]),
+    ),
+    'a link called .gitmodules': named('.gitmodules', '120000'),
+    'a .gitmodules that runs a program': whole([modules, withModules, commit(withModules)]),
+    'two entries of one name': whole([file, twice, commit(twice)]),
+    'a file and a directory of one name': whole([file, good, both, commit(both)]),
+    'entries out of order': whole([file, unsorted, commit(unsorted)]),
+    'a mode with a leading zero': named('f', '0100644'),
+    'a file that is missing': whole([missing, commit(missing)]),
+    'a tree that is cut off': whole([file, { type: 'tree', data: good.data.subarray(0, -3) }]),
+    'a tree that is text': whole([{ type: 'tree', data: Buffer.from('nothing of the kind') }]),
+    'a wrong checksum': whole([file, good, commit(good)], { trailer: Buffer.alloc(20, 7) }),
+    'a pack that is cut off': sound.subarray(0, -30),
+    'a pack that ends in its header': sound.subarray(0, 10),
+    'nothing at all': Buffer.alloc(0),
+    'something else': Buffer.from('no pack, but quite a few bytes that might be taken for one by somebody careless'),
+    'more objects than there are': whole([file, good, commit(good)], { count: 4 }),
+    'fewer objects than there are': whole([file, good, commit(good)], { count: 2 }),
+    'bytes after the last object': whole([file, good, commit(good)], { extra: Buffer.from('more') }),
+    'a version from the future': whole([file, good, commit(good)], { version: 9 }),
+    'an object that is larger than it claims': whole([{ ...file, claims: 1 }, good, commit(good)]),
+    'an object that is smaller than it claims': whole([{ ...file, claims: 200 }, good, commit(good)]),
+    'an object that claims a terabyte': whole([{ ...file, claims: 2 ** 40 }, good, commit(good)]),
+    'a tree that claims a terabyte': whole([{ ...good, claims: 2 ** 40 }]),
+    'a commit of nothing': whole([{ type: 'commit', data: Buffer.from('tree 0000\n') }]),
+  };
+
+  test.each(Object.keys(HOSTILE))('with %s is refused whole', async (name) => {
+    const directory = staging();
+    const refusal: unknown = await receivePack(
+      directory,
+      Readable.from([HOSTILE[name] ?? Buffer.alloc(0)]),
+      2 ** 20,
+      20_000,
+    ).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(AgsError);
+    expect([(refusal as AgsError).code, stored(directory)]).toEqual(['capture.refused', []]);
+  });
+
+  test('that grows beyond its limit is refused while it comes', async () => {
+    const directory = staging();
+    const noise = blob(randomBytes(20_000));
+    const big = tree([['100644', 'f', noise]]);
+    const pack = whole([noise, big, commit(big)]);
+    expect(pack.length).toBeGreaterThan(4096);
+    await expect(receivePack(directory, Readable.from([pack]), 4096, 20_000)).rejects.toThrow(
+      /exceeds maximum allowed size/,
+    );
+    expect(stored(directory)).toEqual([]);
+    await receivePack(directory, Readable.from([pack]), pack.length, 20_000);
+  });
+
+  test('that would fill the memory once unpacked is refused', async () => {
+    const directory = staging();
+    // A gigabyte of zeros three times over is three megabytes on the way.
+    const bomb = whole([{ type: 'tree', data: Buffer.alloc(64 * 2 ** 20), claims: 3 * 2 ** 30 }]);
+    await expect(receivePack(directory, Readable.from([bomb]), 2 ** 30, 60_000)).rejects.toThrow(/[Oo]ut of memory/);
+  });
+
+  test('that never ends is given up at the deadline', async () => {
+    const directory = staging();
+    const endless = new PassThrough();
+    endless.write(sound.subarray(0, 20));
+    await expect(receivePack(directory, endless, 2 ** 20, 300)).rejects.toThrow(AgsError);
+    expect(stored(directory)).toEqual([]);
+  });
+});

@@ -1,0 +1,666 @@
+// test/housekeeping/list-cleanup.test.ts: what `ags list`, `ags rm` and `ags cleanup` see, remove, and leave alone.
+import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ChangeSet } from '../../src/protocol/changes.ts';
+import type { RunFile } from '../../src/protocol/task.ts';
+import { ownIdentity } from '../../src/lib/process/liveness.ts';
+import { applyAll } from '../../src/review/journal.ts';
+import { taskPaths } from '../../src/store/layout.ts';
+import { writeRun, writeTask } from '../../src/store/tasks.ts';
+import { planCleanup, sweep } from '../../src/housekeeping/cleanup.ts';
+import { findTask } from '../../src/queries/find-task.ts';
+import { listTasks } from '../../src/queries/list.ts';
+import { findStrays } from '../../src/housekeeping/orphans.ts';
+import type { World } from '../../src/run/host-context.ts';
+import { leftovers } from '../e2e/leftovers.ts';
+import { createMachine, type Machine, USUAL } from '../harness.ts';
+
+const HOUR = 3_600_000;
+const DEAD = { pid: 1, startTicks: 'a boot long ago:1' };
+
+describe('with tasks of every kind', () => {
+  let dir = '';
+  let world: World;
+  const project = (): string => join(dir, 'project');
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'ags-list-'));
+    mkdirSync(project());
+    world = {
+      cwd: project(),
+      home: join(dir, 'home'),
+      stateDir: join(dir, 'state'),
+      dataDir: join(dir, 'data'),
+      cacheDir: join(dir, 'cache'),
+      env: {},
+      now: () => new Date(),
+    } as unknown as World;
+  });
+  afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+  interface Given {
+    readonly state?: RunFile['state'];
+    readonly ageMs?: number;
+    readonly live?: boolean;
+    /** Files in the upper. */
+    readonly files?: readonly string[];
+    readonly project?: string;
+    readonly more?: Partial<RunFile>;
+  }
+
+  function task(id: string, given: Given = {}): ReturnType<typeof taskPaths> {
+    const paths = taskPaths(world.stateDir, id);
+    const startedAtMs = Date.now() - (given.ageMs ?? HOUR);
+    mkdirSync(paths.upper, { recursive: true });
+    for (const file of given.files ?? []) writeFileSync(join(paths.upper, file), 'changed\n');
+    writeTask(paths, {
+      version: 1,
+      id,
+      name: id,
+      kind: 'exec',
+      project: given.project ?? project(),
+      git: true,
+      command: ['npm', 'test'],
+      createdAt: new Date(startedAtMs).toISOString(),
+    });
+    writeRun(paths, {
+      version: 1,
+      state: given.state ?? 'stopped',
+      startedAtMs,
+      exitCode: 0,
+      label: 'native',
+      workspace: 'overlay',
+      hidden: [],
+      revealed: [],
+      base: null,
+      objectFormat: 'sha1',
+      runner: given.live === true ? ownIdentity() : DEAD,
+      user: { uid: 1001, gid: 1001 },
+      settled: [],
+      ignoredDiscarded: false,
+      ...given.more,
+    });
+    return paths;
+  }
+
+  const names = async (all = false): Promise<string[]> =>
+    (await listTasks(world, { all, size: false })).tasks.map(({ name, state }) => `${name} ${state}`);
+
+  describe('the list', () => {
+    test('has what waits for a person first, then what runs, then the rest, the latest first in each', async () => {
+      task('old-review', { files: ['a'], ageMs: 5 * HOUR });
+      task('settled', { state: 'no-changes', ageMs: HOUR });
+      task('killed', { state: 'running', ageMs: 3 * HOUR });
+      task('killed-late', { state: 'running', files: ['a'], ageMs: 4 * HOUR });
+      task('new-review', { state: 'ready', files: ['a'], ageMs: 2 * HOUR });
+      task('runs', { state: 'running', live: true, ageMs: 6 * HOUR });
+      expect(await names()).toEqual([
+        'new-review ready',
+        'killed-late interrupted',
+        'old-review stopped',
+        'runs running',
+        'settled no-changes',
+        'killed interrupted',
+      ]);
+    });
+
+    test('is about this project; with all, other projects follow', async () => {
+      task('elsewhere', { files: ['a'], project: '/somewhere/else', ageMs: 1 });
+      task('here', { files: ['a'] });
+      expect(await names()).toEqual(['here stopped']);
+      expect((await listTasks(world, { all: false, size: false })).elsewhere).toBe(1);
+      expect(await names(true)).toEqual(['here stopped', 'elsewhere stopped']);
+    });
+
+    test('counts changes that are not decided about, once they were counted', async () => {
+      const paths = task('counted', { files: ['a'], more: { settled: ['taken.txt'] } });
+      const change = (path: string, lane: 'inert' | 'host'): ChangeSet['changes'][number] => ({
+        path,
+        kind: 'new',
+        before: null,
+        after: null,
+        lane,
+        reasons: [],
+        conflict: 'none',
+        ignored: false,
+      });
+      const set: ChangeSet = {
+        id: 'x',
+        changes: [change('taken.txt', 'inert'), change('left.txt', 'inert'), change('package.json', 'host')],
+        refused: [],
+        ignored: { files: 0, bytes: 0, reviewed: false },
+      };
+      writeFileSync(paths.changes, JSON.stringify(set));
+      expect((await listTasks(world, { all: false, size: false })).tasks[0]).toMatchObject({
+        changes: { files: 2, risky: 1 },
+        needsReview: true,
+      });
+    });
+
+    test('shows a damaged task and hides no other because of it', async () => {
+      task('fine', { files: ['a'] });
+      writeFileSync(task('broken').run, '{"version": 1');
+      expect(await names(true)).toEqual(['fine stopped', 'broken damaged']);
+    });
+
+    test('takes what it cannot look into for changed', async () => {
+      const paths = task('odd', { state: 'running' });
+      rmSync(paths.upper, { recursive: true });
+      writeFileSync(paths.upper, 'not a directory');
+      expect((await listTasks(world, { all: false, size: false })).tasks[0]).toMatchObject({
+        state: 'interrupted',
+        changed: true,
+        needsReview: true,
+      });
+    });
+  });
+
+  describe('a task is found', () => {
+    const found = async (name?: string): Promise<string> => (await findTask(world, name)).task.id;
+
+    test('by its name, by a beginning that only it has, and by its age', async () => {
+      task('npm-test-4kd2', { files: ['a'], ageMs: 3 * HOUR });
+      task('npm-test-9xyz', { files: ['a'], ageMs: HOUR });
+      task('make-b2b2', { files: ['a'], ageMs: 2 * HOUR });
+      task('make-b2b2-more', { files: ['a'], ageMs: 1, project: '/elsewhere' });
+      expect(
+        await Promise.all([
+          found('npm-test-4kd2'),
+          found('npm-test-9'),
+          found('make-b2b2'),
+          found('@'),
+          found('@1'),
+          found('@2'),
+          found('@3'),
+        ]),
+      ).toEqual([
+        'npm-test-4kd2',
+        'npm-test-9xyz',
+        'make-b2b2',
+        'npm-test-9xyz',
+        'npm-test-9xyz',
+        'make-b2b2',
+        'npm-test-4kd2',
+      ]);
+    });
+
+    test('without a name when only one has changes, and then it is said which', async () => {
+      task('one', { files: ['a'] });
+      task('unchanged', { state: 'running' });
+      task('runs', { state: 'running', live: true, files: ['a'] });
+      task('elsewhere', { files: ['a'], project: '/elsewhere' });
+      const said: string[] = [];
+      expect((await findTask(world, undefined, { say: (text) => said.push(text) })).task.id).toBe('one');
+      expect(said).toEqual(['this is about one.']);
+    });
+
+    test('or not: the error says what there is', async () => {
+      await expect(found()).rejects.toMatchObject({
+        code: 'task.not-found',
+        message: 'No task of this project has changes to look at.',
+      });
+      await expect(found('@')).rejects.toMatchObject({ code: 'task.not-found' });
+      task('npm-1', { files: ['a'], ageMs: HOUR });
+      task('npm-2', { files: ['a'], ageMs: 2 * HOUR });
+      await expect(found()).rejects.toMatchObject({ code: 'task.ambiguous', details: { tasks: ['npm-1', 'npm-2'] } });
+      await expect(found('npm')).rejects.toMatchObject({
+        code: 'task.ambiguous',
+        details: { tasks: ['npm-1', 'npm-2'] },
+      });
+      for (const name of ['other', '', '.', '..', '../tasks/npm-1', 'npm-1/..', '@0', '@3', '@x', '\u001b[2J'])
+        await expect(found(name)).rejects.toMatchObject({ code: 'task.not-found' });
+    });
+  });
+
+  describe('cleanup', () => {
+    async function cleaned(
+      options: { all?: boolean; olderThanMs?: number } = {},
+    ): Promise<{ removed: string[]; kept: string[] }> {
+      const { items, kept } = await planCleanup(world, {
+        all: options.all ?? false,
+        olderThanMs: options.olderThanMs ?? 0,
+      });
+      // Of what is everybody's on this machine, other tests leave something too.
+      const own = items.filter(({ kind }) => !['cgroup', 'process', 'container', 'image', 'volume'].includes(kind));
+      const removed: string[] = [];
+      for (const item of own) if (await item.remove()) removed.push(`${item.kind} ${item.name.replace(`${dir}/`, '')}`);
+      return { removed, kept: kept.map(({ name }) => name) };
+    }
+
+    test('removes killed runs that changed nothing and settled tasks, and keeps every change', async () => {
+      task('killed', { state: 'running' });
+      task('killed-early', { state: 'preparing' });
+      task('killed-work', { state: 'running', files: ['work.txt'] });
+      task('review', { files: ['a'] });
+      task('merged', { state: 'merged', files: ['a'] });
+      task('empty', { state: 'no-changes' });
+      task('runs', { state: 'running', live: true });
+      task('asks', { state: 'stopped', live: true });
+      writeFileSync(task('broken').task, 'x');
+      expect(await cleaned()).toEqual({
+        removed: ['task empty', 'task killed', 'task killed-early', 'task merged'],
+        kept: ['broken', 'killed-work', 'review'],
+      });
+      expect(readdirSync(join(world.stateDir, 'tasks'))).toEqual(['asks', 'broken', 'killed-work', 'review', 'runs']);
+      expect(readFileSync(join(taskPaths(world.stateDir, 'killed-work').upper, 'work.txt'), 'utf8')).toBe('changed\n');
+    });
+
+    test('with all it removes changes too, but never a running task', async () => {
+      task('killed-work', { state: 'running', files: ['work.txt'] });
+      task('review', { files: ['a'] });
+      task('runs', { state: 'running', live: true, files: ['a'] });
+      task('asks', { state: 'stopped', live: true, files: ['a'] });
+      const { items } = await planCleanup(world, { all: true, olderThanMs: 0 });
+      expect(items.filter((item) => item.losesWork).map(({ name }) => name)).toEqual(['killed-work', 'review']);
+      expect(await cleaned({ all: true })).toEqual({ removed: ['task killed-work', 'task review'], kept: [] });
+      expect(readdirSync(join(world.stateDir, 'tasks'))).toEqual(['asks', 'runs']);
+    });
+
+    test('leaves tasks alone that ended more recently than asked for', async () => {
+      task('old', { state: 'no-changes', ageMs: 9 * HOUR, more: { endedAtMs: Date.now() - 8 * HOUR } });
+      task('recent', { state: 'no-changes', ageMs: 9 * HOUR, more: { endedAtMs: Date.now() - HOUR } });
+      task('recent-work', { files: ['a'], ageMs: 2 * HOUR });
+      expect(await cleaned({ all: true, olderThanMs: 3 * HOUR })).toEqual({
+        removed: ['task old'],
+        kept: ['recent-work'],
+      });
+    });
+
+    test('leaves a task alone that another ags is working on, also when that began after it was looked at', async () => {
+      const paths = task('empty', { state: 'no-changes' });
+      const { items } = await planCleanup(world, { all: false, olderThanMs: 0 });
+      writeFileSync(paths.lock, JSON.stringify(ownIdentity()));
+      expect(await items.find(({ name }) => name === 'empty')?.remove()).toBe(false);
+      expect(await cleaned()).toEqual({ removed: [], kept: [] });
+      expect(existsSync(paths.run)).toBe(true);
+    });
+
+    test('does not remove a task in which work turned up after it was looked at', async () => {
+      const paths = task('empty', { state: 'no-changes' });
+      const { items } = await planCleanup(world, { all: false, olderThanMs: 0 });
+      writeFileSync(join(paths.upper, 'late.txt'), 'work');
+      expect(await items.find(({ name }) => name === 'empty')?.remove()).toBe(false);
+      expect(existsSync(join(paths.upper, 'late.txt'))).toBe(true);
+    });
+
+    test('removes what commands that were cut off have left, once it is too old to be in the making', async () => {
+      const old = new Date(Date.now() - 2 * 60_000);
+      const place = (path: string, age?: Date): void => {
+        mkdirSync(dirname(join(dir, path)), { recursive: true });
+        if (path.endsWith('/')) mkdirSync(join(dir, path));
+        else writeFileSync(join(dir, path), 'x');
+        if (age) utimesSync(join(dir, path), age, age);
+      };
+      const ancient = new Date(Date.now() - 31 * 24 * HOUR);
+      for (const path of ['state/tasks/half/', 'state/probe-1/', 'cache/plan-1/']) place(path, old);
+      for (const path of [
+        `state/tasks/.new-${process.pid}-x/`,
+        'state/tasks/.new-4194303-x/',
+        'state/tasks/.removing-x/',
+        'state/probe-2/',
+        'cache/plan-2/',
+        'state/trust.json',
+        'state/trust.json.12.tmp',
+        'cache/scan-1.json',
+      ])
+        place(path);
+      place('state/trust.json.11.tmp', old);
+      place('cache/scan-2.json', ancient);
+      const paths = task('review', { files: ['a'] });
+      writeFileSync(paths.lock, JSON.stringify(DEAD));
+      writeFileSync(`${paths.lock}.999`, 'x');
+      utimesSync(`${paths.lock}.999`, old, old);
+      const { removed } = await cleaned();
+      expect(removed.toSorted()).toEqual([
+        'directory cache/plan-1',
+        'directory state/probe-1',
+        'directory state/tasks/.new-4194303-x',
+        'directory state/tasks/.removing-x',
+        'file cache/scan-2.json',
+        'file state/trust.json.11.tmp',
+        'lock review/lock',
+        'lock review/lock.999',
+        'task half',
+      ]);
+      expect(readdirSync(paths.root).toSorted()).toEqual(['run', 'run.json', 'task.json']);
+    });
+
+    test('keeps a task without its files if something was written in it', async () => {
+      const paths = task('work', { files: ['a'] });
+      rmSync(paths.run);
+      const old = new Date(Date.now() - HOUR);
+      utimesSync(paths.root, old, old);
+      expect(await cleaned()).toEqual({ removed: [], kept: ['work'] });
+      await sweep(world);
+      expect(existsSync(join(paths.upper, 'a'))).toBe(true);
+    });
+
+    test('finishes an apply that was cut off: its temporary file is gone from the project, and the task stays', async () => {
+      const paths = task('review', { files: ['a'] });
+      mkdirSync(paths.journal);
+      const journal = join(paths.journal, '0001');
+      await applyAll({
+        project: project(),
+        journal,
+        changes: [{ op: { kind: 'write', path: 'new.txt', mode: '100644', bytes: Buffer.from('new') }, expect: null }],
+      });
+      const file = JSON.parse(readFileSync(join(journal, 'journal.json'), 'utf8')) as {
+        steps: { temporary: string; outcome: unknown }[];
+      };
+      const temporary = join(project(), file.steps[0]?.temporary ?? '');
+      renameSync(join(project(), 'new.txt'), temporary);
+      writeFileSync(
+        join(journal, 'journal.json'),
+        JSON.stringify({ ...file, state: 'applying', steps: file.steps.map((step) => ({ ...step, outcome: null })) }),
+      );
+      expect(await cleaned()).toEqual({ removed: ['apply review'], kept: ['review'] });
+      expect(readdirSync(project())).toEqual([]);
+      expect(await cleaned()).toEqual({ removed: [], kept: ['review'] });
+    });
+
+    test('sweeping removes tasks without their files, and no other', async () => {
+      mkdirSync(join(world.stateDir, 'tasks/half'), { recursive: true });
+      task('killed', { state: 'running' });
+      await sweep(world);
+      expect(readdirSync(join(world.stateDir, 'tasks'))).toEqual(['killed']);
+    });
+  });
+});
+
+describe('processes of dead runners', () => {
+  const started: ChildProcess[] = [];
+  const pids: number[] = [];
+  afterEach(() => {
+    for (const child of started.splice(0)) child.kill('SIGKILL');
+    for (const pid of pids.splice(0)) spawnSync('kill', ['-9', String(pid)]);
+  });
+  const LAUNCHER = { PATH: '/usr/bin:/bin', AGS_RUN: 'some-task-4kd2' };
+
+  /** A process whose parent has ended. */
+  async function orphan(env: Record<string, string>): Promise<number> {
+    const out = execFileSync('sh', ['-c', 'sleep 300 > /dev/null 2>&1 & echo $!'], {
+      env,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const pid = Number(out);
+    pids.push(pid);
+    await sleep(50);
+    return pid;
+  }
+  const strays = (isLive: (task: string) => boolean = () => false): number[] =>
+    findStrays(isLive).map(({ pid }) => pid);
+
+  test('are found by what the launcher was given', async () => {
+    const pid = await orphan(LAUNCHER);
+    expect(strays()).toContain(pid);
+    expect(findStrays(() => false).find((stray) => stray.pid === pid)?.task).toBe('some-task-4kd2');
+  });
+
+  test('are none as long as the runner lives, whether or not its task is known here', async () => {
+    const child = spawn('sleep', ['300'], { env: LAUNCHER, stdio: 'ignore' });
+    started.push(child);
+    await sleep(50);
+    expect(strays()).not.toContain(child.pid);
+    const pid = await orphan(LAUNCHER);
+    expect(strays((task) => task === 'some-task-4kd2')).not.toContain(pid);
+  });
+
+  test('are not mistaken for a program that merely has the same variable', async () => {
+    const pid = await orphan({ ...LAUNCHER, HOME: '/root' });
+    const odd = await orphan({ ...LAUNCHER, AGS_RUN: '../../x' });
+    expect(strays()).not.toContain(pid);
+    expect(strays()).not.toContain(odd);
+  });
+
+  test('are ended by cleanup and by a sweep', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'ags-strays-'));
+    const world = {
+      stateDir: dir,
+      dataDir: join(dir, 'data'),
+      cacheDir: dir,
+      home: dir,
+      cwd: dir,
+      env: {},
+      now: () => new Date(),
+    } as unknown as World;
+    try {
+      const first = await orphan(LAUNCHER);
+      const item = (await planCleanup(world, { all: false, olderThanMs: 0 })).items.find(
+        ({ name }) => name === String(first),
+      );
+      expect(item).toMatchObject({ kind: 'process', why: 'of some-task-4kd2, whose ags was killed' });
+      expect(await item?.remove()).toBe(true);
+      const second = await orphan(LAUNCHER);
+      await sweep(world);
+      expect([first, second].map((pid) => strays().includes(pid))).toEqual([false, false]);
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  });
+});
+
+describe.each(USUAL)('the commands as %s', (caller) => {
+  /** A sandbox that runs until it is ended. */
+  async function running(machine: Machine, name: string, script = 'sleep 300'): Promise<ChildProcess> {
+    const child = machine.start([
+      'exec',
+      '--name',
+      name,
+      '--',
+      'sh',
+      '-c',
+      `${script === 'sleep 300' ? '' : `${script}; `}echo ready; sleep 300`,
+    ]);
+    await new Promise<void>((resolve, reject) => {
+      child.stdout?.once('data', () => resolve());
+      child.once('exit', (code) => reject(new Error(`ended with ${code}`)));
+    });
+    return child;
+  }
+  const ended = (child: ChildProcess): Promise<void> => new Promise((resolve) => child.once('close', () => resolve()));
+
+  test('a place without tasks says what to do', async () => {
+    using machine = createMachine(caller);
+    expect(await machine.ags(['list'])).toEqual({
+      code: 0,
+      signal: null,
+      stdout: '',
+      stderr: 'No task of this project is running or waits for a review.\nStart one: ags exec -- <command>\n',
+    });
+    expect(await machine.ags(['list', '-q'])).toEqual({ code: 0, signal: null, stdout: '', stderr: '' });
+    expect(JSON.parse((await machine.ags(['list', '--json'])).stdout)).toEqual({
+      project: machine.project,
+      elsewhere: 0,
+      tasks: [],
+    });
+    // Other tests on this machine may have left groups, which are anybody's to remove.
+    expect(
+      (await machine.ags(['cleanup'])).stdout.replace(
+        /^Removed\n( {2}(cgroup|process) .*\n)+\n.*\n$/,
+        'There is nothing to clean up.\n',
+      ),
+    ).toBe('There is nothing to clean up.\n');
+  });
+
+  test('a killed ags leaves no process, and its task is listed, kept if it has changes, and removed if not', async () => {
+    using machine = createMachine(caller);
+    const idle = await running(machine, 'idle');
+    const busy = await running(machine, 'busy', 'echo work > new.txt');
+    for (const child of [idle, busy]) {
+      child.kill('SIGKILL');
+      await ended(child);
+    }
+    const listing = (await machine.ags(['list'])).stdout
+      .split('\n')
+      .map((line) => line.trim().split(/ {2,}/).slice(0, 3));
+    expect(listing).toEqual([
+      ['NAME', 'STATE', 'CHANGES'],
+      [expect.stringMatching(/^busy-/), 'interrupted', 'yes'],
+      ['ags was killed while it ran.'],
+      [expect.stringMatching(/^idle-/), 'interrupted', 'none'],
+      ['ags was killed while it ran.'],
+      [''],
+    ]);
+    const before = machine.tasks();
+    const dry = await machine.ags(['cleanup', '--dry-run']);
+    expect(dry.stdout).toMatch(/^Would be removed\n(.*\n)* {2}task +idle-/);
+    expect(machine.tasks()).toEqual(before);
+    const { stdout } = await machine.ags(['cleanup']);
+    expect(stdout).toMatch(/^Removed\n(.*\n)* {2}task +idle-.*interrupted, nothing left to decide/);
+    expect(stdout).toMatch(/ {2}ags review busy-\w+ {2}interrupted/);
+    expect(machine.tasks()).toEqual(before.filter((id) => id.startsWith('busy-')));
+    expect(await leftovers(machine)).toEqual([]);
+  });
+
+  test('cleanup and sweeping leave a running sandbox alone, also one of another state directory', async () => {
+    using machine = createMachine(caller);
+    const child = await running(machine, 'runs');
+    // Its /etc is a copy that nothing names any more: only that it is mounted keeps it.
+    const cache = join(machine.home, '.cache/ags');
+    const old = new Date(Date.now() - HOUR);
+    rmSync(join(cache, 'etc.json'));
+    mkdirSync(join(cache, 'etc-unused'));
+    for (const name of readdirSync(cache).filter((entry) => entry.startsWith('etc-')))
+      utimesSync(join(cache, name), old, old);
+    expect((await machine.ags(['cleanup', '--all', '--yes'])).stdout).toContain('1 sandbox is running');
+    expect(readdirSync(cache).filter((name) => name.startsWith('etc-'))).toEqual([
+      expect.not.stringMatching('etc-unused'),
+    ]);
+    expect(
+      (await machine.ags(['cleanup', '--all', '--yes'], { env: { XDG_STATE_HOME: join(machine.home, 'other') } })).code,
+    ).toBe(0);
+    // This one's runner is the process of the test, which may be another user's.
+    const identity = process.getuid?.() === 0 ? { uid: machine.uid, gid: machine.uid } : {};
+    const other = spawn('sleep', ['300'], {
+      env: { PATH: '/usr/bin:/bin', AGS_RUN: 'other-4kd2' },
+      stdio: 'ignore',
+      ...identity,
+    });
+    await sleep(50);
+    expect((await machine.ags(['cleanup'])).code).toBe(0);
+    expect([child, other].map(({ exitCode, signalCode }) => exitCode ?? signalCode)).toEqual([null, null]);
+    other.kill('SIGKILL');
+    expect((await machine.ags(['list'])).stdout).toMatch(/runs-\w+ +running/);
+    child.kill('SIGTERM');
+    await ended(child);
+  });
+
+  test('rm refuses a running task; with --force nothing of it is left', async () => {
+    using machine = createMachine(caller);
+    const child = await running(machine, 'runs');
+    const [id = ''] = machine.tasks();
+    expect(await machine.ags(['rm', 'runs'])).toEqual({
+      code: 7,
+      signal: null,
+      stdout: '',
+      stderr: `ags: ${id} is running.\n     To end it and throw the changes away: ags rm --force ${id}\n`,
+    });
+    expect(child.exitCode).toBe(null);
+    const end = ended(child);
+    expect(await machine.ags(['rm', '--force', 'runs'])).toEqual({
+      code: 0,
+      signal: null,
+      stdout: expect.stringMatching(new RegExp(`^Removed ${id}, .* freed\\.\n$`)),
+      stderr: '',
+    });
+    await end;
+    expect({ tasks: machine.tasks(), left: await leftovers(machine), signal: child.signalCode }).toEqual({
+      tasks: [],
+      left: [],
+      signal: 'SIGKILL',
+    });
+  });
+
+  test('rm throws no change away without being told to', async () => {
+    using machine = createMachine(caller);
+    await machine.ags([
+      'exec',
+      '--name',
+      'work',
+      '--',
+      'sh',
+      '-c',
+      'echo x > new.txt; mkdir -p deep/er; chmod 000 deep',
+    ]);
+    const [id = ''] = machine.tasks();
+    expect(await machine.ags(['rm', '@'])).toEqual({
+      code: 2,
+      signal: null,
+      stdout: '',
+      stderr: `ags: There are changes that were not reviewed: ${id}\n     To throw them away without being asked: ags rm --yes ${id}\n`,
+    });
+    expect((await machine.ags(['rm', '--json', id])).code).toBe(2);
+    expect(machine.tasks()).toEqual([id]);
+    expect(JSON.parse((await machine.ags(['rm', '--yes', '--json', id, '@'])).stdout)).toEqual({
+      removed: [{ name: id, freedBytes: expect.any(Number) }],
+    });
+    expect(machine.tasks()).toEqual([]);
+    expect(machine.git('status', '--short')).toBe('');
+  });
+
+  test('rm removes a damaged task, and nothing outside the directory of tasks', async () => {
+    using machine = createMachine(caller);
+    await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', 'echo x > new.txt']);
+    const [id = ''] = machine.tasks();
+    writeFileSync(join(machine.stateDir, 'tasks', id, 'run.json'), 'damaged');
+    for (const name of ['../..', '..', '.', '', '/etc'])
+      expect((await machine.ags(['rm', '--yes', '--force', '--', name])).code).toBe(3);
+    expect((await machine.ags(['list', '--all'])).stdout).toMatch(new RegExp(`${id} +damaged`));
+    expect((await machine.ags(['rm', '--yes', id])).code).toBe(0);
+    expect(machine.tasks()).toEqual([]);
+    expect(machine.has('README.md')).toBe(true);
+  });
+
+  test('cleanup asks before changes are lost, and takes only times it understands', async () => {
+    using machine = createMachine(caller);
+    await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', 'echo x > new.txt']);
+    const [id = ''] = machine.tasks();
+    expect(await machine.ags(['cleanup', '--all'])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining(id) as string,
+    });
+    expect(await machine.ags(['cleanup', '--older-than', 'soon'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--older-than needs a time, not "soon".') as string,
+    });
+    expect(JSON.parse((await machine.ags(['cleanup', '--all', '--older-than', '1h', '--json'])).stdout)).toMatchObject({
+      kept: [{ name: id, state: expect.any(String) as string, project: machine.project }],
+    });
+    expect(machine.tasks()).toEqual([id]);
+    const done = JSON.parse((await machine.ags(['cleanup', '--all', '--yes', '--json'])).stdout) as {
+      removed: { kind: string }[];
+    };
+    expect({ ...done, removed: done.removed.filter(({ kind }) => kind === 'task') }).toEqual({
+      dryRun: false,
+      removed: [
+        {
+          kind: 'task',
+          name: id,
+          why: 'ended, with changes that were not reviewed',
+          bytes: expect.any(Number) as number,
+          losesWork: true,
+        },
+      ],
+      failed: [],
+      kept: [],
+      running: 0,
+      freedBytes: expect.any(Number) as number,
+    });
+    expect(machine.tasks()).toEqual([]);
+  });
+});

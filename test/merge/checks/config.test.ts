@@ -1,0 +1,46 @@
+// test/merge/checks/config.test.ts: how checks are written, and what is said about those that are written wrongly.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createFixture, type Fixture } from '../../config/config-fixture.ts';
+
+let at: Fixture;
+beforeEach(() => void (at = createFixture()));
+afterEach(() => at[Symbol.dispose]());
+
+test('a list, or a list with a time; commands, or names with commands; those of the user come first', async () => {
+  at.user('checks: [make lint]\n');
+  at.project(
+    'checks:\n  run:\n    - npm test\n    - {name: types, run: npx tsc}\n  timeout: 10m\nmerge: {check: true}\n',
+  );
+  const { checks, mergeCheck, origins } = await at.load();
+  expect(checks).toEqual({
+    run: [
+      { name: 'make lint', run: 'make lint' },
+      { name: 'npm test', run: 'npm test' },
+      { name: 'types', run: 'npx tsc' },
+    ],
+    timeoutSeconds: 600,
+  });
+  expect(mergeCheck).toBe(true);
+  expect([origins['checks[1]'], origins['checks[2]'], origins['checks.timeout']]).toEqual([
+    'ags.yaml:3',
+    'ags.yaml:4',
+    'ags.yaml:5',
+  ]);
+});
+
+test('nobody has to approve them: they run in a sandbox that gets nothing more for it', async () => {
+  at.project('checks: [npm test]\nmerge: {check: true}\n');
+  expect(await at.asks()).toEqual([]);
+});
+
+test.each([
+  [
+    'checks: npm test\n',
+    'ags.yaml:1:9: checks: expected a list of commands, or the keys run and timeout, found "npm test"',
+  ],
+  ['checks: [1]\n', 'ags.yaml:1:9: checks: expected a list of commands, or the keys run and timeout, found a list'],
+  ['merge: {check: yes}\n', 'ags.yaml:1:16: merge.check: expected true or false, found "yes"'],
+])('%j is refused with its place', async (text, message) => {
+  at.project(text);
+  expect(await at.problem()).toEqual({ code: 'config.invalid', message });
+});

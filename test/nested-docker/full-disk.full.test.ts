@@ -1,0 +1,53 @@
+// test/nested-docker/full-disk.full.test.ts: an engine inside whose containers fill the disk of the engine outside, where no limit of a sandbox counts.
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ENGINE_ENV, innerEngineArgv } from '../../src/sandbox/nested/engine-args.ts';
+import { findInnerPrograms, startInnerEngine, type InnerOptions } from '../../src/sandbox/nested/nested-engine.ts';
+import { seccompArch } from '../../src/sandbox/spec/seccomp.ts';
+import { ENGINE } from '../conformance/docker-backend.ts';
+import { CAN_NEST } from './place.ts';
+
+describe.runIf(CAN_NEST && process.getuid?.() === 0)('an engine inside', () => {
+  let dir: string;
+  beforeAll(() => {
+    dir = mkdtempSync('/var/lib/ags-full-disk-');
+    mkdirSync(join(dir, 'disk'));
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', join(dir, 'disk')]);
+    // The engine of this machine, but for what it says of its disk: nobody's own is filled for a test.
+    const script = `#!/bin/sh\ncase "$*" in *DockerRootDir*) echo '${dir}/disk' ;; *) exec ${ENGINE.program} "$@" ;; esac\n`;
+    writeFileSync(join(dir, 'docker'), script);
+    chmodSync(join(dir, 'docker'), 0o755);
+  });
+  afterAll(() => {
+    execFileSync('umount', [join(dir, 'disk')]);
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const options = (): InnerOptions => ({
+    engine: { ...ENGINE, program: join(dir, 'docker') },
+    name: `ags-full-${process.pid}-${Date.now().toString(36)}d`,
+    runMark: 'full',
+    perl: '/usr/bin/perl',
+    arch: seccompArch(process.arch) ?? 'x64',
+    dir: join(dir, 'meeting'),
+    limits: { memoryBytes: 2 ** 30, processes: 512 },
+    tmpBytes: 2 ** 26,
+    argv: innerEngineArgv(findInnerPrograms(), []),
+    env: ENGINE_ENV,
+    gateway: false,
+    trust: '',
+    onDoor: () => undefined,
+    onPorts: () => undefined,
+  });
+
+  test('ends before the disk that it writes to is full, and does not begin again until there is room', async () => {
+    const engine = await startInnerEngine(options());
+    writeFileSync(join(dir, 'disk/x'), Buffer.alloc(62 * 2 ** 20));
+    expect(await engine.done).toMatch(/^the disk of .* is nearly full \(.* left\)$/);
+    await expect(startInnerEngine(options())).rejects.toMatchObject({ code: 'disk.full' });
+    rmSync(join(dir, 'disk/x'));
+    const again = await startInnerEngine(options());
+    await again.close();
+  }, 120_000);
+});

@@ -1,0 +1,84 @@
+// test/sandbox/connection-owner.test.ts: which program inside holds a connection, said outside in words that are safe to show.
+import type { Socket } from 'node:net';
+import { expect, test } from 'vitest';
+import type { SandboxNetwork } from '../../src/protocol/spec.ts';
+import { findAsker } from '../../src/sandbox/watch/connection-owner.ts';
+import { runAgain } from '../conformance/again.ts';
+import { openNative } from '../conformance/native-backend.ts';
+import { createPlace, ended } from '../conformance/place.ts';
+import { CALLERS } from '../harness.ts';
+
+const DOOR: SandboxNetwork = {
+  kind: 'gateway',
+  doors: [{ name: 'proxy', protocol: 'tcp', address: '0.0.0.0', port: 443 }],
+  reach: false,
+};
+
+/** Runs a shell script inside, which may connect once; says who that was. */
+async function asker(script: string): Promise<{ found: string | undefined; ms: number }> {
+  using place = await createPlace((directory) => openNative(directory));
+  let caller: (socket: Socket) => void;
+  const called = new Promise<Socket>((resolve) => (caller = resolve));
+  const sandbox = await place.start(['bash', '-c', script], {
+    spec: place.spec([], { network: DOOR }),
+    onDoor: (_name, door) => door.on('connection', (socket: Socket) => caller(socket)),
+  });
+  const socket = await called;
+  const began = performance.now();
+  const found = await findAsker(sandbox.initPid ?? 0, socket.remotePort ?? 0);
+  const ms = performance.now() - began;
+  socket.destroy();
+  sandbox.kill();
+  await ended(sandbox);
+  return { found, ms };
+}
+
+const CONNECT = `use Socket; socket(S, PF_INET, SOCK_STREAM, 0); connect(S, pack_sockaddr_in(443, inet_aton("127.64.0.7"))) or die $!; sleep 20`;
+const DUAL = `use Socket qw(:all); socket(S, PF_INET6, SOCK_STREAM, 0); connect(S, pack_sockaddr_in6(443, inet_pton(AF_INET6, "::ffff:127.64.0.7"))) or die $!; sleep 20`;
+
+test.each([
+  [
+    'a program is named with the first thing it was told',
+    `echo '${CONNECT}' > build.pl; perl build.pl; :`,
+    'perl build.pl',
+  ],
+  ['of a path only the name is shown', `echo '${CONNECT}' > build.pl; perl /tmp/build.pl; :`, 'perl build.pl'],
+  ['options are not shown', `perl -e '${CONNECT}'; :`, 'perl'],
+  [
+    'nor is what may hold a secret',
+    `echo '${CONNECT}' > 'https:__user:token@host'; mkdir -p https: ; cp https:__* 'https:/user:token@host'; perl https://user:token@host; :`,
+    'perl',
+  ],
+  ['IPv6 programs are found', `echo '${DUAL}' > six.pl; perl six.pl; :`, 'perl six.pl'],
+  ['the shell itself is found', `exec 9<>/dev/tcp/127.0.0.1/443; sleep 20; :`, 'bash'],
+  ['a process that left its parent is found', `(setsid perl -e '${CONNECT}' &) ; sleep 20; :`, 'perl'],
+  [
+    'control characters cannot be smuggled out, nor long names',
+    `name=$(printf 'a\\033]0;owned\\007\\342\\200\\256%0200d' 7); echo '${CONNECT}' > "$name"; perl "$name"; :`,
+    `perl a\\x1b]0;owned\\x07`,
+  ],
+])('%s', async (_name, script, words) => {
+  const { found } = await asker(`cd /tmp; ${script}`);
+  expect(found?.slice(0, words.length)).toBe(words);
+  expect((found ?? '').length).toBeLessThanOrEqual(80);
+  // oxlint-disable-next-line no-control-regex
+  expect(found).not.toMatch(/[\u0000-\u001f\u007f\u202e]/);
+});
+
+test('among many processes it is found, or given up, in bounded time', async () => {
+  const { found, ms } = await asker(`for i in {1..150}; do sleep 20 & done; perl -e '${CONNECT}'; :`);
+  expect(found).toBe('perl');
+  expect(ms).toBeLessThan(2000);
+});
+
+test('a connection that nobody holds, and a sandbox that is gone, have no answer', async () => {
+  expect(await findAsker(process.pid, 1)).toBeUndefined();
+  expect(await findAsker(4_194_305, 443)).toBeUndefined();
+  expect(await findAsker(-1, Number.NaN)).toBeUndefined();
+});
+
+if (CALLERS.length > 1)
+  test('an ordinary user is told the same', async () => {
+    const { passed, failed, other } = await runAgain({ file: String(expect.getState().testPath), uid: 42_424 });
+    expect({ failed, other, passed: passed.length }).toEqual({ failed: [], other: [], passed: 10 });
+  }, 310_000);

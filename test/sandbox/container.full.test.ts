@@ -1,0 +1,393 @@
+// test/sandbox/container.full.test.ts: what is particular to containers: what a killed runner leaves, what cleanup finds, what a plan shows.
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import { machineMark } from '../../src/sandbox/engine/owner.ts';
+import { ENGINE } from '../conformance/docker-backend.ts';
+import { openEngine } from '../conformance/engine-backend.ts';
+import { HAS_ENGINE } from '../conformance/engine.ts';
+import { createPlace } from '../conformance/place.ts';
+import { AGS, asMember, CALLERS, createMachine, shareReadiness, type Machine } from '../harness.ts';
+import { tinyImage } from '../images/tiny-image.ts';
+
+// Inside, /var/tmp is /tmp: paths would have two names.
+const PLACE = '/var/lib';
+let machine: Machine | undefined;
+afterEach(() => machine?.[Symbol.dispose]());
+
+const engine = (...args: string[]): string =>
+  execFileSync(ENGINE.program, args, { env: ENGINE.env, encoding: 'utf8' }).trim();
+
+/** What root of this machine marks its own with. */
+const OURS = `${machineMark()}.0`;
+const processOf = (owner: string): string => /\d+(?=:)/.exec(owner)?.[0] ?? '';
+
+/** Who listens at its socket. */
+function enginePid(): string {
+  const ask = `my $s; socket($s, 1, 1, 0) && connect($s, pack 'Sa108', 1, $ARGV[0]) or die $!; print unpack 'i', getsockopt $s, 1, 17`;
+  return execFileSync('perl', ['-e', ask, ENGINE.socket ?? ''], { encoding: 'utf8' });
+}
+
+/** Containers of this task, volumes of ours and mounts for them. */
+function left(task: string): string[] {
+  return [
+    ...engine('ps', '--all', '--quiet', '--filter', `label=ags.run=${task}`).split('\n'),
+    ...engine('volume', 'ls', '--quiet', '--filter', `label=ags.run=${task}`).split('\n'),
+    ...readdirSync('/run').filter((name) => name.startsWith(`ags-${task}-`)),
+    ...readFileSync('/proc/self/mountinfo', 'utf8')
+      .split('\n')
+      .filter((line) => line.includes(`ags-${task}-`)),
+  ].filter((line) => line !== '');
+}
+
+/** As somebody who may use the engine. */
+async function agsIn(where: Machine, verb: string, args: readonly string[]): Promise<string> {
+  shareReadiness(where);
+  const [program, ...before] = asMember(where.uid, 'docker');
+  const { stdout } = await promisify(execFile)(program, [...before, process.execPath, AGS, verb, ...args], {
+    cwd: where.project,
+    env: where.env,
+  });
+  return stdout;
+}
+
+test.runIf(HAS_ENGINE)('a container that ends before it has said anything is not waited for', async () => {
+  const dir = mkdtempSync(join(PLACE, 'ags-silent-'));
+  // As if it had been killed at once: the engine has started it, and it is not there any more.
+  const program = join(dir, 'docker');
+  writeFileSync(
+    program,
+    `#!/bin/sh\ncase "$*" in *run*--detach*-agent*) exit 0 ;; esac\nexec ${ENGINE.program} "$@"\n`,
+    { mode: 0o755 },
+  );
+  using place = await createPlace(openEngine({ ...ENGINE, program }, { root: [], etc: [] }));
+  try {
+    await expect(place.start(['true'])).rejects.toThrow('The container ended before the command could start');
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
+
+// For root everything that a container will see is mounted below /run for a moment, with a socket by which the command's streams and variables are handed over.
+test.runIf(HAS_ENGINE && CALLERS.length > 1)(
+  'what is mounted for a container of root while it starts is open to nobody else',
+  async () => {
+    const dir = mkdtempSync(join(PLACE, 'ags-look-'));
+    chmodSync(dir, 0o755);
+    const [program, script, seen] = [join(dir, 'docker'), join(dir, 'look'), join(dir, 'seen')];
+    // What there is, told by root, and then what an ordinary user can do with it; where the engine has its files, which is where most people are.
+    writeFileSync(
+      script,
+      `#!/bin/sh
+for _ in $(seq 100); do
+  found=$(find /run/ags-test-${process.pid}-* -maxdepth 3 | sort)
+  case "$found" in */gate/s*) break ;; esac
+  sleep 0.1
+done
+printf '%s\\n' "$found" | sed -n 's,.*/gate/s$,root sees the socket,p'
+setpriv --reuid 42424 --regid 42424 --clear-groups perl -MSocket -e '
+  for (@ARGV) {
+    opendir(my $d, $_) and print "listed $_\\n";
+    socket(my $s, AF_UNIX, SOCK_STREAM, 0);
+    m{/s$} && connect($s, sockaddr_un($_)) and print "met $_\\n";
+    lstat $_ and !m{^/run/[^/]+$} and print "saw $_\\n";
+  }' $found
+`,
+      { mode: 0o755 },
+    );
+    writeFileSync(
+      program,
+      `#!/bin/sh\ncase "$*" in *run*--detach*-agent*) nsenter --mount=/proc/${enginePid()}/ns/mnt ${script} >${seen} 2>&1 ;; esac\nexec ${ENGINE.program} "$@"\n`,
+      { mode: 0o755 },
+    );
+    using place = await createPlace(openEngine({ ...ENGINE, program }, { root: [], etc: [] }));
+    try {
+      // Whoever gets to the socket first is given what was meant for the container.
+      const sandbox = await place.start(['true']).catch((error: unknown) => String(error));
+      expect(readFileSync(seen, 'utf8')).toBe('root sees the socket\n');
+      expect(typeof sandbox === 'string' ? sandbox : await sandbox.done).toBe(0);
+      expect(readdirSync('/run').filter((name) => name.startsWith(`ags-test-${process.pid}-`))).toEqual([]);
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
+  },
+);
+
+describe.runIf(HAS_ENGINE).each(CALLERS)('for %s', (caller) => {
+  test('an agent works in a container as it does natively, and so do its follow-up, its checks and its merge', async () => {
+    machine = createMachine(caller, { disk: PLACE });
+    machine.write('ags.yaml', 'checks: [test -f NOTES.md]\n');
+    machine.git('add', '-A');
+    machine.git('commit', '-qm', 'checks');
+    const here = machine;
+    const ags = (verb: string, ...args: string[]): Promise<string> => agsIn(here, verb, args);
+    const events = await ags('start', '--backend', 'docker', '--agent', 'demo', 'greet');
+    expect(events).toContain('exfiltration.example:443 refused');
+    expect(await ags('show', 'greet')).toMatch(/sandbox +docker · overlay/);
+    expect(await ags('diff', 'greet', '--stat')).toContain('NOTES.md');
+    expect(await ags('restart', 'greet')).toContain('2 files');
+    expect(await ags('check', 'greet')).toContain('passed');
+    await ags('merge', 'greet');
+    expect(machine.read('NOTES.md')).toContain('Goal: greet');
+    expect(await ags('rm', '--yes', 'greet')).toContain('Removed greet');
+    expect(left('greet')).toEqual([]);
+  }, 120_000);
+
+  test.for([
+    ['the command itself', 'exec perl -e "$GREED"', 137],
+    ['a process below it', 'perl -e "$GREED"; exit 5', 5],
+  ] as const)('who is ended for want of memory is told so: %s', async ([, line, code]) => {
+    machine = createMachine(caller, { disk: PLACE });
+    const here = machine;
+    const exec = (script: string): Promise<unknown> =>
+      agsIn(here, 'exec', ['--backend', 'docker', '--limit', 'memory=256m', '--', 'sh', '-c', script]).catch(
+        ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }),
+      );
+    const greedy = await exec(`GREED='my $all = chr(97) x (600 << 20); sleep 9'; ${line}`);
+    expect(greedy).toEqual({
+      code,
+      stderr: expect.stringContaining('together they used the 256m of memory allowed (limits.memory)'),
+    });
+    expect(await exec('kill -9 $$')).toEqual({ code: 137, stderr: expect.not.stringContaining('memory') });
+  });
+});
+
+describe.runIf(HAS_ENGINE && CALLERS.length > 1)('for an ordinary user', () => {
+  test('what a killed ags leaves of an overlay in the hands of root goes with the next command', async () => {
+    machine = createMachine('user', { disk: PLACE });
+    const here = machine;
+    await agsIn(here, 'exec', ['--backend', 'docker', '--', 'true']);
+    const [program, ...before] = asMember(machine.uid, 'docker');
+    const command = [
+      'exec',
+      '--backend',
+      'docker',
+      '--name',
+      'killed',
+      '--',
+      'sh',
+      '-c',
+      'rm -r src; echo up; sleep 600',
+    ];
+    const child = spawn(program, [...before, process.execPath, AGS, ...command], { cwd: here.project, env: here.env });
+    await new Promise<void>((resolve) => child.stdout.on('data', () => resolve()));
+    const [task = ''] = machine.tasks();
+    child.kill('SIGKILL');
+    for (const end = Date.now() + 10_000; left(task).length > 0 && Date.now() < end;) await sleep(100);
+    const work = join(machine.stateDir, 'engine-work');
+    expect(readdirSync(work)).toHaveLength(1);
+    await agsIn(here, 'rm', ['--yes', task]);
+    expect(machine.tasks()).toEqual([]);
+    await agsIn(here, 'exec', ['--backend', 'docker', '--', 'true']);
+    expect(readdirSync(work)).toEqual([]);
+  });
+});
+
+// As root only: who may use an engine is root in all but name.
+describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
+  test('ends with its ags when that is killed, and nothing of it is left in the engine', async () => {
+    machine = createMachine('root', { disk: PLACE });
+    shareReadiness(machine);
+    const child = machine.start([
+      'exec',
+      '--backend',
+      'docker',
+      '--name',
+      'killed',
+      '--',
+      'sh',
+      '-c',
+      'echo up; sleep 600',
+    ]);
+    await new Promise<void>((resolve) => child.stdout?.on('data', () => resolve()));
+    const [task = ''] = machine.tasks();
+    expect(left(task).length).toBeGreaterThanOrEqual(2);
+    child.kill('SIGKILL');
+    for (const end = Date.now() + 30_000; left(task).length > 0 && Date.now() < end;) await sleep(100);
+    expect(left(task)).toEqual([]);
+  });
+
+  test('that was made but never started is found by its label, unless its owner lives', async () => {
+    machine = createMachine('root', { disk: PLACE });
+    await machine.ags(['exec', '--backend', 'docker', '--network', 'off', '--', 'true']);
+    const image = engine('images', '--quiet', '--filter', 'label=ags.image=skeleton').split('\n')[0] ?? '';
+    const runOf = (at: number): string => `cut-off-${process.pid}-${at}`;
+    const make = (owner: string, at: number): string =>
+      engine(
+        'create',
+        '--name',
+        `ags-cut-off-${process.pid}-${processOf(owner)}-x${at}`,
+        '--label',
+        `ags.run=${runOf(at)}`,
+        '--label',
+        `ags.owner=${owner}`,
+        image,
+        '/nothing',
+      );
+    const stat = readFileSync('/proc/self/stat', 'utf8');
+    const ticks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    const here = /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0];
+    const [mine, elsewhere, foreign] = [
+      make(`${OURS}/${process.pid}:${boot}:${ticks}:${here}`, 1),
+      // In another container that has the same engine, and counts its processes for itself.
+      make(`${OURS}/999999999:${boot}:1:1`, 2),
+      engine('create', image, '/nothing'),
+    ];
+    try {
+      // Whatever else root starts meanwhile removes it too: only who is first names it.
+      let [at, dead, said] = [9, '', ''];
+      do {
+        at += 1;
+        dead = make(`${OURS}/999999999:x:1:1`, at);
+        said = (await machine.ags(['cleanup', '--yes'])).stdout;
+      } while (!said.includes(runOf(at)) && at < 19);
+      expect(said).toContain(runOf(at));
+      const there = engine('ps', '--all', '--quiet', '--no-trunc').split('\n');
+      expect([dead, mine, elsewhere, foreign].map((id) => there.includes(id))).toEqual([false, true, true, true]);
+    } finally {
+      for (const id of [mine, elsewhere, foreign]) engine('rm', '--force', id);
+    }
+  });
+
+  test('that was about to start leaves mounts, which a cleanup takes away without touching what was mounted', async () => {
+    machine = createMachine('root', { disk: PLACE });
+    machine.write('kept', 'x');
+    // The second as earlier builds had it.
+    const stagesOf = (round: number): string[] =>
+      ['', 'old'].map((how) => `/run/ags-cut${how}-${process.pid}-999999999-x${round}`);
+    const placesOf = (round: number): string[] =>
+      stagesOf(round).map((stage, at) => (at === 0 ? join(stage, 'd') : stage));
+    let round = -1;
+    try {
+      // Any other cleanup of root takes them away too, also before anything is mounted: only who is first names them.
+      let stages: string[];
+      let stdout: string;
+      do {
+        round += 1;
+        for (const place of placesOf(round)) {
+          mkdirSync(place, { recursive: true, mode: 0o700 });
+          spawnSync('mount', ['--bind', machine.project, place]);
+        }
+        stages = stagesOf(round);
+        ({ stdout } = await machine.ags(['cleanup', '--yes']));
+      } while (!stages.every((stage) => stdout.includes(stage)) && round < 9);
+      expect(stages.map((stage) => [stdout.includes(stage), existsSync(stage)])).toEqual([
+        [true, false],
+        [true, false],
+      ]);
+      expect(machine.read('kept')).toBe('x');
+    } finally {
+      for (const place of placesOf(round)) spawnSync('umount', ['--lazy', place], { stdio: 'ignore' });
+    }
+  });
+
+  test('of another machine or another user is left alone, whether or not its process can be seen from here', async () => {
+    machine = createMachine('root', { disk: PLACE });
+    await machine.ags(['exec', '--backend', 'docker', '--network', 'off', '--', 'true']);
+    const image = engine('images', '--quiet', '--filter', 'label=ags.image=skeleton').split('\n')[0] ?? '';
+    const others = [
+      // The socket of an engine may lead to another machine, by ssh for example; there, others are root.
+      '0123456789abcdef.0/999999999:x:1:1',
+      // Whoever is in the group of the engine shares it, and may not see the processes of others.
+      `${machineMark()}.42424/999999999:x:1:1`,
+      `${OURS}0/999999999:x:1:1`,
+      // From before there were marks.
+      '999999999:x:1:1',
+    ].map((owner, at) =>
+      engine(
+        'create',
+        '--name',
+        `ags-theirs-${process.pid}-${processOf(owner)}-x${at}`,
+        '--label',
+        'ags.run=theirs',
+        '--label',
+        `ags.owner=${owner}`,
+        image,
+        '/nothing',
+      ),
+    );
+    try {
+      await machine.ags(['exec', '--backend', 'docker', '--network', 'off', '--', 'true']);
+      const cleanup = await machine.ags(['cleanup', '--yes']);
+      const there = engine('ps', '--all', '--quiet', '--no-trunc').split('\n');
+      expect(others.map((id) => there.includes(id))).toEqual([true, true, true, true]);
+      expect(cleanup.stdout).not.toContain('theirs');
+    } finally {
+      for (const id of others) spawnSync(ENGINE.program, ['rm', '--force', id], { env: ENGINE.env });
+    }
+  });
+
+  test('is marked with its machine and its user, as ags plan shows', async () => {
+    machine = createMachine('root', { disk: PLACE });
+    const { stdout } = await machine.ags(['plan', '--backend', 'docker', '--json', '--', 'true']);
+    const { argv } = JSON.parse(stdout) as { argv: string[] };
+    expect(argv.find((word) => word.startsWith('ags.owner='))).toMatch(new RegExp(`^ags\\.owner=${OURS}/\\d+:`));
+  });
+
+  test("is left alone if it is somebody else's, whatever labels its image brings along, and whomever they name", async () => {
+    using plain = tinyImage();
+    using bait = tinyImage({ says: [`LABEL ags.run=bait ags.owner=${OURS}/999999999:x:1:1`] });
+    machine = createMachine('root', { disk: PLACE });
+    const [victim, marked] = [engine('create', plain.name, '/nothing'), engine('create', bait.name, '/nothing')];
+    // What an image says of itself may have line breaks in it, and behind them what looks like another container.
+    const line = `${victim.slice(0, 12)}\tbait\t${OURS}/999999999:x:1:1`;
+    const named = `${victim.slice(0, 12)}\tags-x-999999999-x\t"bait"\t"${OURS}/999999999:x:1:1"`;
+    const liar = engine(
+      'create',
+      '--label',
+      `ags.run=x\n${line}\n${named}\n`,
+      '--label',
+      `ags.owner=${OURS}/999999999:x:1:1\n${named}`,
+      bait.name,
+      '/nothing',
+    );
+    const all = [victim, marked, liar];
+    try {
+      const cleanup = await machine.ags(['cleanup', '--yes']);
+      await machine.ags(['exec', '--backend', 'docker', '--network', 'off', '--', 'true']);
+      const there = engine('ps', '--all', '--quiet', '--no-trunc').split('\n');
+      expect(all.map((id) => there.includes(id))).toEqual([true, true, true]);
+      expect(cleanup.stdout).not.toContain('bait');
+    } finally {
+      for (const id of all) spawnSync(ENGINE.program, ['rm', '--force', id], { env: ENGINE.env });
+    }
+  });
+
+  test('has everything that protects it on its command line, as ags plan shows', async () => {
+    machine = createMachine('root', { disk: PLACE });
+    const { stdout } = await machine.ags(['plan', '--backend', 'docker', '--json', '--', 'true']);
+    const { argv, beside, label } = JSON.parse(stdout) as {
+      argv: string[];
+      label: string;
+      beside: { what: string; argv: string[] }[];
+    };
+    const pairs = argv.map((word, at) => `${word} ${argv[at + 1]}`);
+    for (const part of [
+      '--cap-drop ALL',
+      '--security-opt no-new-privileges',
+      '--ipc none',
+      '--cgroupns private',
+      '--user 1001:1001',
+    ])
+      expect(pairs).toContain(part);
+    expect(argv).toContain('--read-only');
+    expect(argv.find((word) => word.startsWith('container:'))).toBe('container:ags-<new>-net');
+    expect(argv.some((word) => word.includes('docker.sock'))).toBe(false);
+    expect(beside.map(({ what }) => what)).toHaveLength(3);
+    expect(label).toMatch(/^docker · overlay /);
+  });
+});

@@ -1,0 +1,92 @@
+// test/sandbox/listeners.test.ts: the doors of the native backend, and what makes connections into its sandboxes: it ends with them.
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runAgain, startAgain } from '../conformance/again.ts';
+import { doorPromises, DOORS, REACHED, specOf } from '../conformance/listeners.ts';
+import { openNative } from '../conformance/native-backend.ts';
+import { createPlace, ended, leftOf, processesNamed, RUNNER, until } from '../conformance/place.ts';
+import { CALLERS } from '../harness.ts';
+
+if (process.env[RUNNER.word] !== undefined)
+  test('a runner at work', async () => {
+    using place = await createPlace((directory) => openNative(directory));
+    const word = process.env[RUNNER.word] ?? '';
+    const sandbox = await place.start(['sh', '-c', `setsid sleep ${word} & sleep ${word}; :`], {
+      spec: specOf(place, REACHED),
+    });
+    writeFileSync(join(place.root, '../pid'), String(process.pid));
+    await sandbox.done;
+  });
+else doorTests();
+
+function doorTests(): void {
+  doorPromises((directory) => openNative(directory));
+
+  test('without reach nothing stays behind that could connect', async () => {
+    using place = await createPlace((directory) => openNative(directory));
+    const word = `31${Date.now()}`;
+    const sandbox = await place.start(['sh', '-c', `echo begun; sleep ${word}`], { spec: specOf(place, DOORS) });
+    await until(sandbox, 'begun');
+    await expect(sandbox.connect(8080)).rejects.toMatchObject({ code: 'usage.invalid' });
+    expect(processesNamed(word).filter((line) => line.includes('perl'))).toEqual([]);
+    expect(readFileSync(`/proc/${sandbox.initPid}/environ`, 'utf8')).not.toContain('NODE_');
+    sandbox.kill();
+    await ended(sandbox);
+  });
+
+  test('what connects has no right, no identity of root and no descriptor but the channel', async () => {
+    using place = await createPlace((directory) => openNative(directory));
+    const word = `32${Date.now()}`;
+    const sandbox = await place.start(['sh', '-c', `echo begun; sleep ${word}`], { spec: specOf(place, REACHED) });
+    await until(sandbox, 'begun');
+    const helper = processesNamed(word).find((line) => line.includes('perl')) ?? '';
+    const pid = helper.split(' ')[0] ?? '';
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const rows = ['CapPrm', 'CapEff', 'NoNewPrivs', 'Uid'].map(
+      (name) => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1],
+    );
+    const others = readdirSync(`/proc/${pid}/fd`).map((fd) =>
+      readlinkSync(`/proc/${pid}/fd/${fd}`).replace(/\d+/, 'N'),
+    );
+    expect(rows).toEqual([
+      '0000000000000000',
+      '0000000000000000',
+      '1',
+      Array(4).fill(place.spec().user.uid).join('\t'),
+    ]);
+    expect(others).toEqual(['/dev/null', '/dev/null', '/dev/null', 'socket:[N]']);
+    sandbox.kill();
+    await ended(sandbox);
+    expect(await leftOf(word)).toEqual([]);
+  });
+
+  test('when the runner is killed, nothing is left', async () => {
+    const word = `33${Date.now()}`;
+    const directory = mkdtempSync('/tmp/ags-runner-');
+    const said = join(directory, 'pid');
+    const child = startAgain({
+      file: String(expect.getState().testPath),
+      uid: null,
+      env: { [RUNNER.word]: word, [RUNNER.directory]: directory },
+    });
+    for (const stream of [child.stdout, child.stderr]) stream?.resume();
+    try {
+      const pid = (): number => (existsSync(said) ? Number(readFileSync(said, 'utf8')) : 0);
+      // It is there before it says anything, and 0 would be all of us.
+      await expect.poll(pid).toBeGreaterThan(0);
+      await expect.poll(() => processesNamed(word).filter((line) => line.includes('perl')).length).toBe(1);
+      process.kill(pid(), 'SIGKILL');
+      expect(await leftOf(word)).toEqual([]);
+    } finally {
+      child.kill('SIGKILL');
+      rmSync(directory, { recursive: true, force: true });
+    }
+  });
+
+  if (CALLERS.length > 1)
+    test('an ordinary user has the same doors', async () => {
+      const { passed, failed, other } = await runAgain({ file: String(expect.getState().testPath), uid: 42_424 });
+      expect({ failed, other, enough: passed.length >= 14 }).toEqual({ failed: [], other: [], enough: true });
+    }, 310_000);
+}

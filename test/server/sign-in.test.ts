@@ -1,0 +1,91 @@
+// test/server/sign-in.test.ts: links, sessions and the key, by the clock and on the disk; files of the page, and ids in addresses, which are
+// no others.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { nameOf, openEntry, proofOf, readKey } from '../../src/server/sign-in/sessions.ts';
+import { openPage } from '../../src/server/page.ts';
+import { createRouter } from '../../src/server/routes/router.ts';
+import { ROUTES } from '../../src/server/routes/routes.ts';
+
+const HOUR = 3_600_000;
+let directory: string;
+let now: number;
+const open = () => openEntry(directory, () => now);
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'ags-entry-'));
+  now = 1_000_000_000_000;
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+test('A130: a link works once and for an hour, a session for thirty days, at every server of the same user', () => {
+  const [one, other] = [open(), open()];
+  const token = one.makeToken();
+  expect([one.isToken(token), other.isToken(token), other.enter(token)]).toEqual([true, false, null]);
+  const session = one.enter(token) ?? '';
+  expect([session.length, one.isToken(token), one.enter(token)]).toEqual([43, false, null]);
+  expect([one.isSession(session), other.isSession(session), open().isSession(session)]).toEqual([true, true, true]);
+  const late = one.makeToken();
+  now += HOUR + 1;
+  expect([one.isToken(late), one.enter(late)]).toEqual([false, null]);
+  now += 30 * 24 * HOUR;
+  expect([one.isSession(session), one.isSession('')]).toEqual([false, false]);
+});
+
+test('neither links nor sessions pile up, and the oldest go first', () => {
+  const entry = open();
+  const tokens = Array.from({ length: 101 }, () => entry.makeToken());
+  expect([entry.isToken(tokens[0] ?? ''), entry.isToken(tokens[1] ?? '')]).toEqual([false, true]);
+  const sessions = Array.from({ length: 101 }, () => entry.enter(entry.makeToken()) ?? '');
+  expect([entry.isSession(sessions[0] ?? ''), entry.isSession(sessions[1] ?? '')]).toEqual([false, true]);
+});
+
+test('A130: on the disk there are hashes and one key, for their owner alone; what is damaged lets nobody in', () => {
+  const entry = open();
+  const session = entry.enter(entry.makeToken()) ?? '';
+  const key = readKey(directory);
+  expect([key.length, readKey(directory) === key, entry.isKey(key), entry.isKey('')]).toEqual([43, true, true, false]);
+  expect(readFileSync(join(directory, 'sessions.json'), 'utf8')).not.toContain(session);
+  expect(['key', 'sessions.json'].map((name) => statSync(join(directory, name)).mode & 0o077)).toEqual([0, 0]);
+  for (const [i, damaged] of ['', '{"sessions":', '{}', 'null', '{"sessions":[null]}', '{"sessions":{}}'].entries()) {
+    writeFileSync(join(directory, 'sessions.json'), damaged + ' '.repeat(i));
+    expect(open().isSession(session), damaged).toBe(false);
+  }
+});
+
+test('a proof is for one address and one key, and the name tells nothing of the key', () => {
+  const proofs = [
+    proofOf('a', '127.0.0.1:1', 'q'),
+    proofOf('a', '127.0.0.1:2', 'q'),
+    proofOf('a', '127.0.0.1:1', 'r'),
+    proofOf('b', '127.0.0.1:1', 'q'),
+  ];
+  expect(new Set(proofs).size).toBe(4);
+  expect(nameOf('a')).toMatch(/^ags-[0-9a-f]{20}\.localhost$/);
+  expect(nameOf('a')).not.toBe(nameOf('b'));
+});
+
+test('of the page there are plain files below its directory, by their exact names', () => {
+  mkdirSync(join(directory, 'page/assets'), { recursive: true });
+  writeFileSync(join(directory, 'secret'), 'secret');
+  writeFileSync(join(directory, 'page/index.html'), 'index');
+  writeFileSync(join(directory, 'page/assets/main-AbCd1234.js'), 'script');
+  symlinkSync('../secret', join(directory, 'page/link'));
+  symlinkSync('..', join(directory, 'page/up'));
+  const page = openPage(join(directory, 'page'));
+  for (const path of ['/link', '/up/secret', '/../secret', '/assets/../../secret', '/assets', '//index.html', '/', ''])
+    expect(page.file(path), path).toBe(null);
+  expect(String(page.file('/assets/main-AbCd1234.js')?.body)).toBe('script');
+  // Whoever reads slowly costs no copy of their own.
+  expect(page.file('/assets/main-AbCd1234.js')?.body).toBe(page.file('/assets/main-AbCd1234.js')?.body);
+});
+
+test('what stands in an address for an id is an id, and never a path', () => {
+  const find = createRouter(ROUTES);
+  expect(find('GET', '/api/tasks/fix-dates-2').ids).toEqual({ task: 'fix-dates-2' });
+  for (const id of ['', '.', '..', '-x', '@', 'A', '__proto__', 'a%2fb', 'a\0', 'a b', 'ü', 'x'.repeat(65)])
+    for (const path of [`/api/tasks/${id}`, `/api/tasks/x/changes/${id}/files/0`, `/api/projects/${id}/branches`])
+      expect(() => find('GET', path), path).toThrow('nothing at this address');
+  expect(() => find('PUT', '/api/tasks/x')).toThrow('not possible here');
+});

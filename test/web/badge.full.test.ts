@@ -1,0 +1,71 @@
+// test/web/badge.full.test.ts: how a sandbox fared when it was attacked, in the browser: on tasks whose sandbox was made in that way, and on no others.
+// That `ags doctor --attack` keeps its result under the key of such tasks is shown by test/attacks/doctor-attack.full.test.ts.
+import { chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { keepAttacked } from '../../src/store/attacked.ts';
+import { taskPaths } from '../../src/store/layout.ts';
+import { giveTo } from '../harness.ts';
+import { createPlace, seen, type Place } from './browser.ts';
+
+let place: Place;
+beforeAll(async () => {
+  place = await createPlace();
+});
+afterAll(() => place[Symbol.asyncDispose]());
+
+/** A finished task, by its id. */
+async function makeTask(name: string): Promise<string> {
+  const run = await place.machine.ags(['exec', '--name', name, '--review', 'later', '--', 'touch', `${name}.txt`]);
+  expect(run.code, run.stderr).toBe(0);
+  return place.machine.tasks().find((id) => id.startsWith(`${name}-`)) ?? '';
+}
+
+function keyOf(task: string): string {
+  const { run } = taskPaths(place.machine.stateDir, task);
+  return (JSON.parse(readFileSync(run, 'utf8')) as { sandboxKey: string }).sandboxKey;
+}
+
+/** As `ags doctor --attack` would, for the sandbox of this task. */
+function keep(task: string, held: number, of: number): void {
+  keepAttacked(place.machine.stateDir, keyOf(task), { held, of, atMs: Date.now() });
+  chownSync(join(place.machine.stateDir, 'attacked.json'), place.machine.uid, place.machine.uid);
+}
+
+const badge = (page: Page): Promise<string[]> => page.getByText(/^attacked \d/).allTextContents();
+
+test('a task shows what was found of a sandbox like its own: nothing at first, then the result', async () => {
+  const task = await makeTask('first');
+  await using window = await place.open(place.task(task));
+  const { page, complaints } = window;
+  await seen(page, 'first.txt');
+  expect(await badge(page)).toEqual([]);
+  keep(task, 201, 201);
+  await page.reload();
+  await page.getByTitle('attacked in 201 ways; 201 were stopped or limited').waitFor();
+  expect(await badge(page)).toEqual([expect.stringMatching(/^attacked 201\/201 · /)]);
+  // One that got through is not hidden behind the others.
+  keep(task, 200, 201);
+  await page.reload();
+  await page.getByTitle('attacked in 201 ways; 200 were stopped or limited').locator('svg.text-bad').waitFor();
+  expect(complaints).toEqual([]);
+});
+
+test('a task whose configuration is another one does not show it', async () => {
+  const before = await makeTask('before');
+  keep(before, 201, 201);
+  const dir = join(place.machine.home, '.config/ags');
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(join(dir, 'config.yaml'), 'reveal: [.env]\n');
+  giveTo(dir, place.machine.uid);
+  const after = await makeTask('after');
+  expect(keyOf(after)).not.toBe(keyOf(before));
+  await using window = await place.open(place.task(after));
+  const { page, complaints } = window;
+  await seen(page, 'after.txt');
+  expect(await badge(page)).toEqual([]);
+  await page.goto(new URL(place.task(before), page.url()).href);
+  await page.getByTitle('201 were stopped or limited').waitFor();
+  expect(complaints).toEqual([]);
+});

@@ -1,0 +1,172 @@
+// test/web/checks.full.test.ts: checks in a real browser: run on what is chosen, watched, stopped, read, and known in the list.
+import type { Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectAccessible, seen, type Place } from './browser.ts';
+import { createReviews, openReview, picture } from './review-place.ts';
+
+const FILES = {
+  'README.md': '# project\n',
+  'ags.yaml':
+    "checks:\n  - {name: slow, run: 'if [ -e slow.txt ]; then echo it waits; sleep 6051; fi'}\n  - {name: words, run: 'seq 30; ! grep -rn BROKEN --include=*.txt .'}\n",
+};
+const GOAL = 'write: broken.txt BROKEN <b>bold</b> // write: fine.txt fine // write: slow.txt slow';
+
+let place: Place;
+beforeAll(async () => {
+  place = await createReviews(FILES, {
+    work: GOAL,
+    keys: GOAL,
+    look: 'write: fine.txt fine',
+    dark: 'write: fine.txt fine',
+    other: GOAL,
+  });
+});
+afterAll(() => place[Symbol.asyncDispose]());
+
+const bar = (page: Page): Locator => page.getByRole('region', { name: 'Merge' });
+const tick = async (page: Page, name: string): Promise<void> =>
+  page.getByRole('treeitem', { name }).locator('[data-tick]').click();
+const clean = (page: Page): Promise<void> =>
+  bar(page)
+    .getByText(/Merges cleanly onto/)
+    .waitFor();
+const words = (page: Page, text: string | RegExp): Promise<void> =>
+  bar(page).getByText(text).waitFor({ timeout: 30_000 });
+
+test('somebody runs the checks, stops them, leaves out what breaks them, and sees each time what they are about', async () => {
+  await using at = await openReview(place, 'work');
+  const { page } = at;
+  await clean(page);
+  await words(page, 'Checks: not run for this selection.');
+  await bar(page).getByRole('button', { name: 'Run checks' }).click();
+  await words(page, /Checks running: slow \d+s/);
+  await picture(page, 'checks-running');
+  await bar(page).getByRole('button', { name: 'Output' }).click();
+  const pane = page.getByRole('dialog', { name: 'Checks' });
+  await pane.getByText('it waits').waitFor();
+  await page.keyboard.press('Escape');
+  await bar(page).getByRole('button', { name: 'Stop' }).click();
+  await words(page, 'Checks ended without a result');
+
+  await tick(page, 'slow.txt');
+  await clean(page);
+  await words(page, 'Checks: not run for this selection.');
+  await bar(page).getByRole('button', { name: 'Run checks' }).click();
+  await words(page, 'Checks failed: words: ./broken.txt:1:BROKEN <b>bold</b>');
+  await bar(page).getByRole('button', { name: 'Output' }).click();
+  await pane.getByText('On exactly what is chosen: 2 files onto main').waitFor();
+  expect(await pane.getByRole('listitem').allInnerTexts()).toEqual([
+    expect.stringMatching(/^Passed\s+slow\s+exit 0, /),
+    expect.stringMatching(/^Failed\s+words\s+exit 1, [\s\S]*Show 19 more lines[\s\S]*BROKEN <b>bold<\/b>/),
+  ]);
+  await picture(page, 'checks-failed');
+  await page.keyboard.press('Escape');
+
+  await tick(page, 'broken.txt');
+  await clean(page);
+  await words(page, 'Checks: not run for this selection.');
+  await bar(page).getByRole('button', { name: 'Run checks' }).click();
+  await words(page, 'Checks passed');
+  await tick(page, 'broken.txt');
+  await words(page, 'Checks: not run for this selection.');
+  await tick(page, 'broken.txt');
+  await words(page, 'Checks passed');
+  expect(at.complaints).toEqual([]);
+});
+
+test('a key runs them, and the list and the comparison say how they ended', async () => {
+  await using at = await openReview(place, 'keys');
+  const { page } = at;
+  await clean(page);
+  await tick(page, 'slow.txt');
+  await clean(page);
+  await page.keyboard.press('?');
+  await page.getByRole('dialog').getByText('Run the checks').waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('t');
+  await words(page, /Checks failed/);
+  await using list = await place.open(place.tasks);
+  const row = list.page.locator('[data-task=keys]');
+  await row.getByText('Checks failed').filter({ visible: true }).waitFor();
+  await expectAccessible(list.page);
+  await using compare = await place.open(`${place.tasks}/compare/keys/other`);
+  const line = compare.page.getByRole('row', { name: /^Checks/ });
+  await expect.poll(() => line.innerText()).toMatch(/Checks\s+Checks failed: words: .*BROKEN.*\s+Checks not run/);
+});
+
+describe.each(['light', 'dark'] as const)('in the %s', (theme) => {
+  test('nothing of it keeps anybody out, also in a narrow window', async () => {
+    // Each in one of its own: what passed in the other would be there already.
+    await using at = await openReview(place, theme === 'light' ? 'look' : 'dark', theme);
+    const { page } = at;
+    await clean(page);
+    await page.keyboard.press('t');
+    await words(page, 'Checks passed');
+    await expectAccessible(page);
+    await bar(page).getByRole('button', { name: 'Output' }).click();
+    await seen(page, 'On exactly what is chosen: 1 file onto main');
+    await picture(page, `checks-${theme}`);
+    await expectAccessible(page);
+    await page.setViewportSize({ width: 320, height: 700 });
+    await picture(page, `checks-narrow-${theme}`);
+    await expectAccessible(page);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
+    await page.keyboard.press('Escape');
+    await picture(page, `checks-narrow-bar-${theme}`);
+    await expectAccessible(page);
+    expect(at.complaints).toEqual([]);
+  });
+});
+
+test('without any, some are suggested from the files of the project, and can be run at once', async () => {
+  const { machine } = place;
+  machine.write('ags.yaml', '');
+  machine.write('package.json', '{"scripts":{"test":"echo tested","build":"x"}}\n');
+  machine.git('add', '-A');
+  machine.git('commit', '-qm', 'scripts');
+  await using at = await openReview(place, 'look');
+  const { page } = at;
+  await clean(page);
+  await words(page, 'No checks yet. Suggested: npm test');
+  await bar(page).getByRole('button', { name: 'Output' }).click();
+  await page.getByText('checks: ["npm test"]').waitFor();
+  await expectAccessible(page);
+  await page.keyboard.press('Escape');
+  await bar(page).getByRole('button', { name: 'Run checks' }).click();
+  await words(page, 'Checks passed');
+  await bar(page).getByRole('button', { name: 'Output' }).click();
+  await page.getByRole('dialog').getByText('tested', { exact: false }).first().waitFor();
+});
+
+test('where they are required, Merge waits for them, says so, and leads there by its key', async () => {
+  const { machine } = place;
+  machine.write('ags.yaml', "checks: ['test -e fine.txt']\nmerge: {check: true}\n");
+  machine.git('add', '-A');
+  machine.git('commit', '-qm', 'required');
+  await using at = await openReview(place, 'keys');
+  const { page } = at;
+  await clean(page);
+  const merge = bar(page).getByRole('button', { name: /^Merge \d file/ });
+  const about = async (): Promise<string | null> => {
+    const id = await merge.getAttribute('aria-describedby');
+    return id === null ? null : page.locator(`#${id}`).innerText();
+  };
+  expect([await merge.isDisabled(), await about()]).toEqual([true, 'They have to pass before it can be merged.']);
+  await picture(page, 'checks-required');
+  await expectAccessible(page);
+  // Whoever looks for the merge is led to what comes first.
+  await page.keyboard.press('m');
+  expect(await page.evaluate('document.activeElement.textContent')).toContain('Run checks');
+  await page.keyboard.press('Enter');
+  await words(page, 'Checks passed');
+  await expect.poll(() => merge.isEnabled(), { timeout: 20_000 }).toBe(true);
+  expect(await about()).toBe(null);
+  await tick(page, 'broken.txt');
+  await expect.poll(() => merge.isDisabled(), { timeout: 20_000 }).toBe(true);
+  await tick(page, 'broken.txt');
+  await expect.poll(() => merge.isEnabled(), { timeout: 20_000 }).toBe(true);
+  await merge.click();
+  await words(page, /merged into main/);
+  expect(machine.has('fine.txt')).toBe(true);
+  expect(at.complaints).toEqual([]);
+});

@@ -1,0 +1,126 @@
+// test/web/timeline.full.test.ts: long histories in a browser: thousands of events, read backwards without losing one's place.
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createPlace, type Place } from './browser.ts';
+
+const COUNT = 5000;
+let place: Place;
+beforeAll(async () => {
+  place = await createPlace();
+});
+afterAll(() => place[Symbol.asyncDispose]());
+
+/** The first thing that can be seen whole, and how far below the edge it is. */
+const FIRST = `(() => {
+  const box = document.querySelector('[role=feed]');
+  const top = box.getBoundingClientRect().top;
+  const seen = [...box.querySelectorAll('article')]
+    .map((one) => ({ at: one.getBoundingClientRect(), text: one.innerText.match(/word \\d+/)?.[0] ?? '' }))
+    .filter(({ at, text }) => at.top >= top && text !== '')
+    .sort((a, b) => a.at.top - b.at.top)[0];
+  return { text: seen.text, below: Math.round(seen.at.top - top) };
+})()`;
+const first = (page: Page): Promise<{ text: string; below: number }> => page.evaluate(FIRST);
+const scroll = (page: Page, to: string): Promise<unknown> =>
+  page.evaluate(`document.querySelector('[role=feed]').scrollTop = ${to}`);
+
+test('of 5,000 events the end is there at once, and whoever goes back keeps the place while earlier ones come', async () => {
+  const { machine } = place;
+  const words = Array.from({ length: COUNT }, (_, i) => `say: word ${i + 1}`).join('\n');
+  const { json } = await machine.server.call<{ tasks: string[] }>('POST', '/api/tasks', {
+    project: machine.projectId,
+    goals: [{ text: `Talk\n${words}`, name: 'long' }],
+    agents: ['demo'],
+  });
+  expect(json.tasks).toEqual(['long']);
+  await machine.until('long', ['no-changes']);
+  expect(machine.texts('long')).toHaveLength(COUNT);
+  await using window = await place.open('/favicon.svg');
+  const { page, complaints } = window;
+  const pages: string[] = [];
+  page.on('request', (request) => {
+    const { pathname, searchParams } = new URL(request.url());
+    if (pathname.endsWith('/events')) pages.push(searchParams.get('before') ?? 'end');
+  });
+  await page.goto(new URL(place.task('long'), page.url()).href);
+  const feed = page.getByRole('feed');
+  await feed.getByText(`word ${COUNT}`, { exact: true }).waitFor();
+  expect(pages).toEqual(['end']);
+  // Only what is near is in the page.
+  expect(await feed.locator('article').count()).toBeLessThan(80);
+
+  // Near the upper end, but not at it: what is read there stays exactly where it is, page after page.
+  for (let earlier = 1; earlier <= 2; earlier += 1) {
+    let goOn = (): void => undefined;
+    const going = new Promise<void>((resolve) => (goOn = resolve));
+    await page.route('**/events?*before=*', async (route) => going.then(() => route.continue()), { times: 1 });
+    await scroll(page, '150');
+    await expect.poll(() => pages.length, { timeout: 10_000 }).toBe(earlier + 1);
+    // Drawn, and as high as it is.
+    await expect.poll(async () => (await first(page)).below).toBeLessThan(100);
+    const before = await first(page);
+    goOn();
+    await expect
+      .poll(() => page.evaluate<number>(`document.querySelector('[role=feed]').scrollTop`))
+      .toBeGreaterThan(2000);
+    await expect.poll(() => first(page)).toEqual(before);
+  }
+  // To the beginning, where the goal is. Each page was twice as long as the one before it.
+  await scroll(page, '0');
+  await expect.poll(() => pages.length, { timeout: 10_000 }).toBe(4);
+  await expect
+    .poll(() => page.evaluate<number>(`document.querySelector('[role=feed]').scrollTop`))
+    .toBeGreaterThan(100);
+  await scroll(page, '0');
+  await feed.getByText('Goal', { exact: true }).waitFor();
+  await feed.getByText('word 1', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Jump to latest' }).click();
+  await feed.getByText(`word ${COUNT}`, { exact: true }).waitFor();
+  expect(await feed.locator('article').count()).toBeLessThan(80);
+  expect(complaints).toEqual([]);
+});
+
+test('a message for later waits where it can be seen, is changed or taken back, and otherwise becomes a turn', async () => {
+  const { machine } = place;
+  await machine.ags(['start', 'busy', 'wait: 600', '--agent', 'demo', '--max-parallel', '64', '--detach']);
+  await machine.event('busy', 'run.started');
+  await using window = await place.open(place.task('busy'));
+  const { page, complaints } = window;
+  const box = page.getByRole('textbox', { name: 'Message the agent' });
+  const waiting = page.getByRole('list', { name: 'Messages that wait' }).getByRole('listitem');
+  const send = async (text: string): Promise<void> => {
+    await box.fill(text);
+    await box.press('Control+Enter');
+    await waiting.filter({ hasText: text }).waitFor();
+  };
+  await send('write: wrong.md 1');
+  await send('write: rihgt.md 1');
+  // Also what was sent from a terminal.
+  await machine.ags(['send', 'busy', 'write: third.md 1']);
+  await page.reload();
+  await waiting.filter({ hasText: 'third.md' }).waitFor();
+  await page.getByRole('button', { name: 'Take back: write: wrong.md 1' }).click();
+  await waiting.filter({ hasText: 'wrong.md' }).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Edit: write: rihgt.md 1' }).click();
+  await expect.poll(() => box.inputValue()).toBe('write: rihgt.md 1');
+  await send('write: right.md 1');
+  expect(await waiting.count()).toBe(2);
+  const taken = await machine.ags(['send', 'busy', '--withdraw']);
+  expect(taken).toMatchObject({ code: 0, stdout: 'write: third.md 1\nwrite: right.md 1\n' });
+  expect((await machine.ags(['send', 'busy', '--withdraw'])).stderr).toContain('No message waits for busy');
+  await page.reload();
+  await box.waitFor();
+  expect(await waiting.count()).toBe(0);
+  await send('write: last.md 1');
+  // The end of the turn, which has nothing else to wait for.
+  await machine.ags(['stop', 'busy']);
+  await machine.until('busy', ['stopped']);
+  await waiting.getByText('The agent gets this when it goes on').waitFor();
+  await box.fill('write: after.md 1');
+  await box.press('Control+Enter');
+  await machine.until('busy', ['ready', 'no-changes']);
+  await waiting.first().waitFor({ state: 'detached' });
+  expect(machine.branch('busy')).toEqual(expect.arrayContaining(['after.md', 'last.md']));
+  expect(machine.branch('busy')).not.toContain('wrong.md');
+  expect(complaints).toEqual([]);
+});

@@ -1,0 +1,97 @@
+// test/workspace/agent-run.mjs: a task of an agent without the agent: layers, run and sandbox as the runner makes them, from the built
+// code, so that it can be started as any user. In: one JSON value as an argument. Out: one JSON line for each thing that happens.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { makeWorld } from '../../dist/cli/make-world.js';
+import { createAgentRun, describeAgentRun } from '../../dist/tasks/agent-run.js';
+import { prepareLayers } from '../../dist/tasks/layers.js';
+import { planRun } from '../../dist/tasks/prepare.js';
+import { nativeOptions } from '../../dist/tasks/native-options.js';
+import { createNative } from '../../dist/sandbox/native.js';
+import { taskPaths } from '../../dist/store/layout.js';
+
+const { task, commit, commands = [], workspace, again } = JSON.parse(process.argv[2] ?? '{}');
+const say = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);
+const world = makeWorld(process.env);
+
+try {
+  const plan = await planRun(world, workspace === undefined ? {} : { workspace });
+  const begun = performance.now();
+  const wish = {
+    commit: commit ?? plan.project.repository.headCommit,
+    task,
+    onStep: (step) => say({ step }),
+    onOutput: (output) => say({ output }),
+    signal: new AbortController().signal,
+  };
+  const prepared = await prepareLayers(world, plan, wish);
+  const layersMs = performance.now() - begun;
+  const paths = taskPaths(world.stateDir, task);
+  mkdirSync(paths.root, { recursive: true, mode: 0o700 });
+  await createAgentRun(plan, paths, task, prepared);
+  const spec = describeAgentRun(world, plan, paths, task, prepared, { mounts: [], files: [], env: {} });
+  say({ ready: { ...prepared, layersMs, readyMs: performance.now() - begun } });
+  writeFileSync(
+    paths.task,
+    JSON.stringify({
+      version: 1,
+      id: task,
+      name: task,
+      kind: 'agent',
+      project: plan.project.root,
+      git: true,
+      command: [],
+      createdAt: new Date().toISOString(),
+    }),
+  );
+  writeFileSync(
+    paths.run,
+    JSON.stringify({
+      version: 1,
+      state: 'ready',
+      startedAtMs: Date.now(),
+      endedAtMs: Date.now(),
+      exitCode: 0,
+      label: '',
+      workspace: plan.workspace,
+      hidden: prepared.hidden,
+      revealed: [],
+      base: prepared.commit,
+      objectFormat: plan.project.repository.objectFormat,
+      runner: { pid: 1, startTicks: '' },
+      user: { uid: plan.user.uid, gid: plan.user.gid },
+      settled: [],
+      ignoredDiscarded: false,
+      number: 1,
+      layers: prepared.layers,
+    }),
+  );
+  const options = await nativeOptions(world, plan, spec, paths.runDir, task, { files: [], prefix: [], env: {} });
+  for (const command of commands) {
+    const sandbox = await createNative(options).start(spec, ['sh', '-c', command], {
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'pipe',
+      terminal: null,
+    });
+    const text = async (stream) => {
+      let all = '';
+      for await (const chunk of stream) all += chunk;
+      return all;
+    };
+    const [stdout, stderr, code] = await Promise.all([text(sandbox.stdout), text(sandbox.stderr), sandbox.done]);
+    say({ ran: { code, stdout, stderr } });
+    // Something happens outside between two commands.
+    if (again) await new Promise((resolve) => process.stdin.once('data', resolve));
+  }
+} catch (error) {
+  say({
+    error: {
+      code: error.code,
+      message: error.message,
+      hint: error.hint,
+      stack: error.code === undefined ? error.stack : undefined,
+    },
+  });
+  process.exitCode = 1;
+}
+process.stdin.destroy();

@@ -8,7 +8,7 @@ import { useTaskActions } from '../tasks/task-actions.tsx';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
-import { ChecksWords } from '../ui/checks-words.tsx';
+import { ChecksWords } from '../ui/checks-status.tsx';
 import { Cost, DiffStat, Elapsed } from '../ui/figures.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 

@@ -9,7 +9,7 @@ import type { DiffFile, DiffHandle, Layout } from '../diff/diff-view.tsx';
 import { compareTexts, readDiff } from '../diff/source.ts';
 import type { DiffText } from '../diff/source.ts';
 import { KindLetter, Path } from '../review/file-header.tsx';
-import { factsOf } from '../review/words.ts';
+import { factsOf } from '../review/file-facts.ts';
 import { cleanLine } from '../text/clean.ts';
 import { DiffStat } from '../ui/figures.tsx';
 import { Failure, Skeleton } from '../ui/states.tsx';

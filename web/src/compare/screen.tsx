@@ -16,7 +16,7 @@ import { OneDiff } from './one-diff.tsx';
 import type { Against } from './one-diff.tsx';
 import { allFrom, bothOf, withPick } from './pick.ts';
 import type { Attempt, Picks } from './pick.ts';
-import { TakeBar } from './take-bar.tsx';
+import { TakeBar } from './merge-picked.tsx';
 
 const route = getRouteApi('/p/$project/compare/$a/$b');
 const AGAINST = [

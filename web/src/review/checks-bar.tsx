@@ -11,7 +11,7 @@ import { api } from '../api/client.ts';
 import { keys } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Button } from '../ui/button.tsx';
-import { ChecksWords } from '../ui/checks-words.tsx';
+import { ChecksWords } from '../ui/checks-status.tsx';
 import { Failure } from '../ui/states.tsx';
 import { ChecksPane } from './checks-pane.tsx';
 

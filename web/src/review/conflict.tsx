@@ -10,7 +10,7 @@ import { keys } from '../api/queries.ts';
 import { DiffView, HEADER_PX } from '../diff/diff-view.tsx';
 import type { DiffFile, DiffHandle } from '../diff/diff-view.tsx';
 import { readDiff } from '../diff/source.ts';
-import { useHere } from '../shell/here.ts';
+import { useHere } from '../shell/current.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';

@@ -10,7 +10,7 @@ import { DiffStat } from '../ui/figures.tsx';
 import { canRun, takenOf } from './choice.ts';
 import { useReview } from './review-state.ts';
 import { LANE_NAMES } from './tree.ts';
-import { KINDS } from './words.ts';
+import { KINDS } from './file-facts.ts';
 
 export function FileHeader({ file }: { file: ApiFile }): ReactNode {
   const review = useReview();

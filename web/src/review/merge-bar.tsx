@@ -16,7 +16,7 @@ import { Failure } from '../ui/states.tsx';
 import { say } from '../ui/toasts.tsx';
 import { CHECKS_FIRST, ChecksBar } from './checks-bar.tsx';
 import { selectionOf } from './choice.ts';
-import { Done, Outlook } from './merge-outlook.tsx';
+import { Done, Outlook } from './merge-preview.tsx';
 import { NewBranch } from './new-branch.tsx';
 import { useReview } from './review-state.ts';
 import { useTrial } from './trial.ts';

@@ -15,7 +15,7 @@ import { isOutdated } from './comments.ts';
 import { idOf, useReview } from './review-state.ts';
 import type { Review } from './review-state.ts';
 import { LANE_NAMES } from './tree.ts';
-import { factsOf } from './words.ts';
+import { factsOf } from './file-facts.ts';
 
 /** Where notes stand in this file. */
 export function notesOf(review: Review, file: ApiFile): DiffNote[] {

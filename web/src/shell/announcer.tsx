@@ -6,7 +6,7 @@ import type { ApiTask } from '../../../src/protocol/api/api.ts';
 import { useTasks } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { stateWord } from '../ui/state-badge.tsx';
-import { useHereProject } from './here.ts';
+import { useHereProject } from './current.ts';
 import { newlyOfInterest, useNotifications } from './notify.ts';
 
 const NONE: readonly ApiTask[] = [];

@@ -7,7 +7,7 @@ import { useAbout, useProjects, useTasks } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { money } from '../text/format.ts';
 import { IconButton } from '../ui/button.tsx';
-import { useHere } from './here.ts';
+import { useHere } from './current.ts';
 
 const ITEM =
   'flex h-8 items-center gap-2 rounded-md px-2 text-text hover:bg-raised data-[status=active]:bg-raised data-[status=active]:font-medium';

@@ -15,7 +15,7 @@ import { Announcer } from './announcer.tsx';
 import { ConnectionBanner } from './connection-banner.tsx';
 import { Nav } from './nav.tsx';
 import { TopBar } from './top-bar.tsx';
-import { useHere } from './here.ts';
+import { useHere } from './current.ts';
 
 type Over = 'palette' | 'keys' | 'add-project' | null;
 

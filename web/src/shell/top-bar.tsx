@@ -11,7 +11,7 @@ import { cleanLine } from '../text/clean.ts';
 import { IconButton } from '../ui/button.tsx';
 import { Menu, MenuItem } from '../ui/menu.tsx';
 import { say } from '../ui/toasts.tsx';
-import { useHereProject } from './here.ts';
+import { useHereProject } from './current.ts';
 import { Nav } from './nav.tsx';
 import { askToNotify, useNotifying } from './notify.ts';
 

@@ -7,7 +7,7 @@ import type { ApiTask } from '../../../src/protocol/api/api.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Button, IconButton, LinkButton } from '../ui/button.tsx';
 import { Checkbox } from '../ui/fields.tsx';
-import { ChecksWords } from '../ui/checks-words.tsx';
+import { ChecksWords } from '../ui/checks-status.tsx';
 import { Cost, DiffStat, Elapsed, Files } from '../ui/figures.tsx';
 import { Menu, MenuItem } from '../ui/menu.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';

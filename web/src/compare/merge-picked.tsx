@@ -1,4 +1,4 @@
-// web/src/compare/take-bar.tsx: takes the picked files of both attempts as one commit, which was tried, and checked if somebody wants that.
+// web/src/compare/merge-picked.tsx: takes the picked files of both attempts as one commit, which was tried, and checked if somebody wants that.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { CircleCheck, CircleX, GitMerge, LoaderCircle, Undo2 } from 'lucide-react';
 import type { ReactNode } from 'react';

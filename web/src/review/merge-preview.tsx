@@ -1,4 +1,4 @@
-// web/src/review/merge-outlook.tsx: what a merge would do before it is pressed, and what it did after.
+// web/src/review/merge-preview.tsx: what a merge would do before it is pressed, and what it did after.
 import { CircleCheck, CircleX, LoaderCircle, Undo2 } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { Merged } from '../../../src/protocol/api/review.ts';

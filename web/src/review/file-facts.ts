@@ -1,4 +1,4 @@
-// web/src/review/words.ts: what a diff does not show by itself, as sentences: modes, links, sizes, moves.
+// web/src/review/file-facts.ts: what a diff does not show by itself, as sentences: modes, links, sizes, moves.
 import type { ApiFile } from '../../../src/protocol/api/review.ts';
 import { cleanLine } from '../text/clean.ts';
 import { bytes } from '../text/format.ts';

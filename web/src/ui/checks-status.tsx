@@ -1,4 +1,4 @@
-// web/src/ui/checks-words.tsx: what the last checks of a task said, in a few words with a sign.
+// web/src/ui/checks-status.tsx: what the last checks of a task said, in a few words with a sign.
 import { CircleCheck, CircleDashed, CircleSlash, CircleX, LoaderCircle } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { ApiTask } from '../../../src/protocol/api/api.ts';

@@ -1,4 +1,4 @@
-// web/src/shell/here.ts: which project and task the address names.
+// web/src/shell/current.ts: which project and task the address names.
 import { useParams } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import type { ApiProject } from '../../../src/protocol/api/api.ts';
